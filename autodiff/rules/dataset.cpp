@@ -27,6 +27,7 @@ void add_dataset_rules(RuleTable& table) {
       "MakeIterator IteratorGetNext IteratorGetNextSync "
       "IteratorGetNextAsOptional IteratorToStringHandle "
       "IteratorFromStringHandle IteratorFromStringHandleV2 DeleteIterator "
+      "SerializeIterator DeserializeIterator RecordInput "
       "DummyMemoryCache AnonymousMemoryCache DeleteMemoryCache "
       "DummySeedGenerator AnonymousSeedGenerator "
       "AnonymousRandomSeedGenerator DeleteSeedGenerator "

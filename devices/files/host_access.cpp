@@ -45,11 +45,16 @@ void HostAccess::print(PrintStream stream, std::string_view text) const {
 }
 
 const HostAccess& host_access_of(const KernelContext& context) {
-  static const HostAccess everything;
+  static const auto everything = std::make_shared<const HostAccess>();
   const StepResources* const resources = context.step().resources;
   const HostAccess* const host =
       resources == nullptr ? nullptr : resources->host_access();
-  return host == nullptr ? everything : *host;
+  return host == nullptr ? *everything : *host;
+}
+
+std::shared_ptr<const HostAccess> shared_host_access_of(
+    const KernelContext& context) {
+  return host_access_of(context).shared_from_this();
 }
 
 Result<const HostAccess*> files_of(const KernelContext& context) {

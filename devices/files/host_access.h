@@ -24,8 +24,9 @@ namespace tagflow::devices {
 class FunctionHost;  // devices/function_host.h
 class KernelContext;
 
-// Immutable once kernels use it, and thread-safe.
-class HostAccess {
+// Immutable once kernels use it, and thread-safe. That of a session is owned by
+// shared pointers.
+class HostAccess : public std::enable_shared_from_this<HostAccess> {
  public:
   // All files, and the streams of the process.
   HostAccess();
@@ -82,6 +83,9 @@ class HostAccess {
 // That of the kernel's session; outside of a session it allows everything.
 // Valid during the step. Thread-safe.
 const HostAccess& host_access_of(const KernelContext& context);
+// The same for what outlives the step. Not null.
+std::shared_ptr<const HostAccess> shared_host_access_of(
+    const KernelContext& context);
 // The same for kernels that use files. Internal if the node's op was added to
 // the OpRegistry without a FileUse that says so: OpPolicy relies on it.
 Result<const HostAccess*> files_of(const KernelContext& context);

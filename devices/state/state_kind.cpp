@@ -53,6 +53,7 @@ constexpr std::pair<std::string_view, std::string_view> kKindsOfOps[] = {
     {"TakeManySparseFromTensorsMap", kSparseTensorsMapKind},
     {"Iterator", kIteratorKind},
     {"OneShotIterator", kIteratorKind},
+    {"RecordInput", kIteratorKind},
 };
 
 }  // namespace

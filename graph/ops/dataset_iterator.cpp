@@ -18,6 +18,12 @@ Status element_shapes(ShapeContext& c) {
   return {};
 }
 
+// A vector of one element.
+Status position_shape(ShapeContext& c) {
+  c.set_output(0, {1});
+  return {};
+}
+
 void register_iterators(OpRegistry& registry) {
   for (const char* name : {"Iterator", "IteratorV2"})
     registry.add(OpDefBuilder(name)
@@ -61,6 +67,16 @@ void register_iterators(OpRegistry& registry) {
                    .attrs({kElementTypes, kElementShapes})
                    .stateful()
                    .shape(scalar_shape));
+  registry.add(OpDefBuilder("SerializeIterator")
+                   .input("resource_handle: resource")
+                   .output("serialized: variant")
+                   .attr("external_state_policy: int = 0")
+                   .stateful()
+                   .shape(position_shape));
+  registry.add(OpDefBuilder("DeserializeIterator")
+                   .inputs({"resource_handle: resource", "serialized: variant"})
+                   .stateful()
+                   .shape(no_output_shape));
   registry.add(OpDefBuilder("IteratorToStringHandle")
                    .input("resource_handle: resource")
                    .output("string_handle: string")
@@ -106,10 +122,30 @@ void register_resources(OpRegistry& registry) {
                      .shape(no_output_shape));
 }
 
+// Of RecordInput.
+Status batch_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const int64_t size, c.attr<int64_t>("batch_size"));
+  if (size < 0)
+    return c.fail(
+        fmt::format("batch_size must not be negative, but is {}", size));
+  c.set_output(0, {size});
+  return {};
+}
+
 }  // namespace
 
 void register_dataset_iterator_ops(OpRegistry& registry) {
   register_iterators(registry);
+  registry.add(
+      OpDefBuilder("RecordInput")
+          .output("records: string")
+          .attrs({"file_pattern: string", "file_random_seed: int = 301",
+                  "file_shuffle_shift_ratio: float = 0",
+                  "file_buffer_size: int = 10000", "file_parallelism: int = 16",
+                  "batch_size: int = 32", "compression_type: string = ''"})
+          .stateful()
+          .shape(batch_shape),
+      always_uses_files);
   register_resources(registry);
   registry.add(
       OpDefBuilder("ReduceDataset")

@@ -23,6 +23,7 @@ class WaitingKernel : public ElementRequest {
         spec_(std::move(spec)),
         keeps_alive_(std::move(keeps_alive)) {}
 
+  KernelContext& context() const { return context_; }
   bool answer(Progress progress, Pull& pull) final;
   void refuse(const Status& reason) final;
 
@@ -32,7 +33,6 @@ class WaitingKernel : public ElementRequest {
   // moves out of `pull` if it succeeds; OutOfRange at the end.
   virtual Status take(Progress progress, Pull& pull);
 
-  KernelContext& context() const { return context_; }
   const ElementSpec& spec() const { return spec_; }
   // An error that names the op.
   Status with_op(Status status) const;

@@ -12,11 +12,12 @@ std::string Iterator::describe() const {
 Status Iterator::start(const KernelContext& context, DatasetRef dataset) {
   TAGFLOW_RETURN_IF_ERROR(spec_.check(dataset->spec(), dataset->describe())
                               .with_prefix(fmt::format("{}: ", describe())));
-  auto started = std::make_shared<RunningPipeline>(context, std::move(dataset));
+  auto started = std::make_shared<RunningPipeline>(context, dataset);
   {
     const std::lock_guard lock(mutex_);
     started->skip(std::exchange(begin_, 0));
     std::swap(pipeline_, started);
+    dataset_ = std::move(dataset);
   }
   if (started != nullptr)
     started->end(
@@ -29,6 +30,28 @@ Status Iterator::start(const KernelContext& context, DatasetRef dataset) {
 std::shared_ptr<RunningPipeline> Iterator::pipeline() const {
   const std::lock_guard lock(mutex_);
   return pipeline_;
+}
+
+Result<int64_t> Iterator::position() const {
+  if (const auto running = pipeline()) return running->position();
+  return not_initialised();
+}
+
+Status Iterator::go_to(const KernelContext& context, int64_t position) {
+  std::optional<DatasetRef> dataset;
+  {
+    const std::lock_guard lock(mutex_);
+    if (pipeline_ == nullptr) return not_initialised();
+    dataset = dataset_;
+    begin_ = position;
+  }
+  return start(context, *std::move(dataset));
+}
+
+Status Iterator::not_initialised() const {
+  return error(Code::kFailedPrecondition,
+               "{} has no dataset yet: its initializer must run first",
+               describe());
 }
 
 Result<std::vector<Tensor>> Iterator::save() const {
@@ -58,6 +81,7 @@ void Iterator::on_end(const Status& reason) {
   {
     const std::lock_guard lock(mutex_);
     std::swap(pipeline_, ended);
+    dataset_.reset();
   }
   if (ended != nullptr) ended->end(reason);
 }

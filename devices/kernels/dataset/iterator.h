@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "devices/kernels/dataset/pipeline.h"
@@ -34,6 +35,11 @@ class Iterator final : public StateObject, public SavedContents {
   Status start(const KernelContext& context, DatasetRef dataset);
   // Null if it was not initialised.
   std::shared_ptr<RunningPipeline> pipeline() const;
+  // How many answers it has given. FailedPrecondition if it was not
+  // initialised.
+  Result<int64_t> position() const;
+  // Begins again, and gives what comes after so many answers. The same error.
+  Status go_to(const KernelContext& context, int64_t position);
   std::string describe() const override;
 
   Result<std::vector<Tensor>> save() const override;
@@ -44,10 +50,13 @@ class Iterator final : public StateObject, public SavedContents {
   void on_end(const Status& reason) override;
 
  private:
+  Status not_initialised() const;
+
   const ResourceKey key_;
   const ElementSpec spec_;
   mutable std::mutex mutex_;  // guards the below
   std::shared_ptr<RunningPipeline> pipeline_;
+  std::optional<DatasetRef> dataset_;  // that of the pipeline
   int64_t begin_ = 0;  // the position at which the next iteration begins
 };
 

@@ -159,11 +159,8 @@ class GetNextKernel final : public AsyncKernel {
   void compute_async(KernelContext& context, Completion done) const override {
     Result<std::shared_ptr<RunningPipeline>> pipeline = find(context);
     if (!pipeline.ok()) return done(std::move(pipeline).status());
-    const auto request =
-        std::make_shared<Request>(context, std::move(done), spec_);
-    if (context.on_cancel(request)) return (*pipeline)->ask(request);
-    if (request->claim())
-      request->refuse(error(Code::kCancelled, "the run was cancelled"));
+    (*pipeline)->ask(
+        std::make_shared<Request>(context, std::move(done), spec_));
   }
   bool is_bookkeeping() const override { return true; }
 
@@ -184,13 +181,68 @@ class GetNextKernel final : public AsyncKernel {
         of_op(context, spec_.check(iterator->spec(), iterator->describe())));
     auto pipeline = iterator->pipeline();
     if (pipeline == nullptr)
-      return error(Code::kFailedPrecondition,
-                   "[{}] {} has no dataset yet: its initializer must run first",
-                   context.node().op(), iterator->describe());
+      return of_op(context, iterator->position().status());
     return pipeline;
   }
 
   const ElementSpec spec_;
+};
+
+// --- Positions --------------------------------------------------------------
+
+// Where an iterator is, as a value.
+class IteratorPosition final : public VariantValue {
+ public:
+  explicit IteratorPosition(int64_t position) : position_(position) {}
+
+  int64_t position() const { return position_; }
+  std::string describe() const override {
+    return fmt::format("the position of an iterator, {}", position_);
+  }
+  size_t own_bytes() const override { return sizeof(*this); }
+
+ private:
+  const int64_t position_;
+};
+
+// What functions keep outside of the iterator is not part of its position,
+// whatever external_state_policy says.
+class SerializeIteratorKernel final : public CheapKernel {
+ public:
+  explicit SerializeIteratorKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(const Iterator* iterator,
+                   handle_input<Iterator>(context, 0));
+    const Result<int64_t> position = iterator->position();
+    if (!position.ok()) return of_op(context, position.status());
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, {1}));
+    *output->mutable_data<Variant>() =
+        Variant(make_ref_counted<IteratorPosition>(*position));
+    return {};
+  }
+  bool is_bookkeeping() const override { return true; }
+};
+
+class DeserializeIteratorKernel final : public CheapKernel {
+ public:
+  explicit DeserializeIteratorKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(Iterator * iterator, handle_input<Iterator>(context, 0));
+    const Tensor& input = context.input(1);
+    const auto* const saved =
+        input.num_elements() == 1
+            ? input.data<Variant>()->get_if<IteratorPosition>()
+            : nullptr;
+    if (saved == nullptr)
+      return context.fail("input 1 must be the position of an iterator, not {}",
+                          input.describe());
+    const Commit commit = context.commit();
+    if (!commit) return error(Code::kCancelled, "the run was answered before");
+    return of_op(context, iterator->go_to(context, saved->position()));
+  }
+  bool is_bookkeeping() const override { return true; }
 };
 
 // --- Handles as texts -------------------------------------------------------
@@ -282,6 +334,8 @@ void register_dataset_iterator_kernels(KernelRegistry& registry) {
   registry.add<GetNextKernel<WaitingKernel>>("IteratorGetNext");
   registry.add<GetNextKernel<WaitingKernel>>("IteratorGetNextSync");
   registry.add<GetNextKernel<OptionalRequest>>("IteratorGetNextAsOptional");
+  registry.add<SerializeIteratorKernel>("SerializeIterator");
+  registry.add<DeserializeIteratorKernel>("DeserializeIterator");
   registry.add<ToStringHandleKernel>("IteratorToStringHandle");
   for (const char* op :
        {"IteratorFromStringHandle", "IteratorFromStringHandleV2"})

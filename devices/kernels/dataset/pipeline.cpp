@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "devices/files/host_access.h"
+#include "devices/kernels/dataset/element_answer.h"
 
 namespace tagflow::devices {
 
@@ -36,6 +37,24 @@ void Pipeline::sweep() {
   next_sweep_ = 2 * shared_.size() + 64;
 }
 
+bool Pipeline::add(const std::shared_ptr<Part>& part) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(parts_, [](const auto& known) { return known.expired(); });
+  if (!has_ended_) parts_.push_back(part);
+  return !has_ended_;
+}
+
+void Pipeline::end_parts() noexcept {
+  std::vector<std::weak_ptr<Part>> parts;
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+    parts.swap(parts_);
+  }
+  for (const auto& part : parts)
+    if (const auto alive = part.lock()) alive->end();
+}
+
 RunningPipeline::RunningPipeline(const KernelContext& context,
                                  DatasetRef dataset)
     : pipeline_(std::make_shared<Pipeline>(context)),
@@ -48,7 +67,15 @@ RunningPipeline::~RunningPipeline() {
   end(error(Code::kCancelled, "the iteration was ended"));
 }
 
+void RunningPipeline::ask(const std::shared_ptr<KernelRequest>& request) {
+  if (request->context().on_cancel(request)) return root_->ask(request);
+  if (request->claim())
+    request->refuse(error(Code::kCancelled, "the run was cancelled"));
+}
+
 void RunningPipeline::end(const Status& reason) {
+  // Before the stages, which may let go of them at any time after their end.
+  pipeline_->end_parts();
   root_->end(reason);
   if (pipeline_->host() != nullptr) pipeline_->calls()->cancel();
 }

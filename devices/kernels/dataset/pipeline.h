@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "devices/function_host.h"
 #include "devices/kernel.h"
@@ -35,6 +36,18 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   int64_t open_calls(int64_t wanted) const;
   // Runs `work` soon on a worker; at once, on this thread, without a host.
   void post(std::function<void()> work) const;
+
+  // What an iteration has outside of its stages, as a file that it writes.
+  class Part {
+   public:
+    virtual ~Part() = default;
+    // The iteration has ended: lets go of it at once, while stages may still
+    // use this. Thread-safe.
+    virtual void end() noexcept = 0;
+  };
+  // False if the iteration has ended.
+  bool add(const std::shared_ptr<Part>& part);
+  void end_parts() noexcept;
 
   // The T that all stages of that dataset share, as a cache; made when it is
   // first asked for, and kept as long as somebody else has the dataset.
@@ -69,7 +82,11 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   std::mutex mutex_;  // guards the below
   std::map<const VariantValue*, Shared> shared_;
   size_t next_sweep_ = 64;
+  std::vector<std::weak_ptr<Part>> parts_;
+  bool has_ended_ = false;
 };
+
+class KernelRequest;  // devices/kernels/dataset/element_answer.h
 
 // Owns the root of a pipeline. Thread-safe.
 class RunningPipeline {
@@ -80,9 +97,8 @@ class RunningPipeline {
   RunningPipeline(const RunningPipeline&) = delete;
   RunningPipeline& operator=(const RunningPipeline&) = delete;
 
-  void ask(std::shared_ptr<ElementRequest> request) {
-    root_->ask(std::move(request));
-  }
+  // Answers the request, unless its run is cancelled before.
+  void ask(const std::shared_ptr<KernelRequest>& request);
   // As of RootSegment.
   int64_t position() const { return root_->position(); }
   void skip(int64_t count) { root_->skip(count); }

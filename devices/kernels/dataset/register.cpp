@@ -14,6 +14,7 @@ void register_dataset_buffer_kernels(KernelRegistry& registry);
 void register_dataset_file_kernels(KernelRegistry& registry);
 void register_dataset_iterator_kernels(KernelRegistry& registry);
 void register_dataset_whole_kernels(KernelRegistry& registry);
+void register_dataset_record_input_kernels(KernelRegistry& registry);
 
 void register_dataset_kernels(KernelRegistry& registry) {
   register_dataset_source_kernels(registry);
@@ -27,6 +28,7 @@ void register_dataset_kernels(KernelRegistry& registry) {
   register_dataset_file_kernels(registry);
   register_dataset_iterator_kernels(registry);
   register_dataset_whole_kernels(registry);
+  register_dataset_record_input_kernels(registry);
 }
 
 }  // namespace tagflow::devices

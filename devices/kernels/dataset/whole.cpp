@@ -99,9 +99,7 @@ class WholeKernel : public AsyncKernel {
                      *std::move(parts))));
     const auto request = std::make_shared<WaitingKernel>(
         context, std::move(done), spec_, pipeline);
-    if (context.on_cancel(request)) return pipeline->ask(request);
-    if (request->claim())
-      request->refuse(error(Code::kCancelled, "the run was cancelled"));
+    pipeline->ask(request);
   }
   bool is_bookkeeping() const final { return true; }
 

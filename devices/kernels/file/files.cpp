@@ -1,18 +1,15 @@
 // ReadFile, WriteFile, MatchingFiles.
-#include <dirent.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 
 #include "devices/files/host_access.h"
+#include "devices/files/matching_files.h"
 #include "devices/kernel_registry.h"
 #include "devices/string_writer.h"
 #include "graph/write_error.h"
@@ -161,9 +158,6 @@ class WriteFileKernel : public Kernel {
   }
 };
 
-// Each part of a path may have wildcards, which a slash does not match. What
-// the session must not read is not found; if a pattern asks for it, without
-// wildcards, that is an error.
 class MatchingFilesKernel : public Kernel {
  public:
   explicit MatchingFilesKernel(const KernelInfo&) {}
@@ -176,22 +170,13 @@ class MatchingFilesKernel : public Kernel {
     TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
     std::vector<std::string> found;
     for (const std::string& pattern : patterns.flat<std::string>()) {
+      auto matches =
+          matching_files(*host, pattern, [&] { return context.cancelled(); });
       if (context.cancelled())
         return error(Code::kCancelled, "[MatchingFiles] the step is over");
-      if (pattern.find('\0') != pattern.npos)
-        return context.fail("{:?}: a pattern contains a zero byte", pattern);
-      // No file has such a name.
-      if (pattern.empty() || pattern.size() > PATH_MAX) continue;
-      // The part before the first wildcard.
-      const size_t plain =
-          std::min(pattern.find_first_of(kWild), pattern.size());
-      const size_t folder = pattern.rfind('/', plain) + 1;
-      Status status = host->path_to_read(plain == pattern.size()
-                                             ? pattern
-                                             : pattern.substr(0, folder))
-                          .status();
-      if (status.code() == Code::kPermissionDenied) return status;
-      expand(context, *host, "", pattern, found);
+      if (!matches.ok())
+        return std::move(matches).status().with_prefix("[MatchingFiles] ");
+      std::ranges::move(*matches, std::back_inserter(found));
     }
     std::ranges::sort(found);
     TAGFLOW_ASSIGN(Tensor * output,
@@ -202,40 +187,6 @@ class MatchingFilesKernel : public Kernel {
 
   double cost(const KernelContext&) const override {
     return kWholeFileNanoseconds;
-  }
-
- private:
-  static constexpr const char* kWild = "*?[\\";
-
-  // Adds the existing paths for `path`, which exists, followed by `pattern`.
-  // Folders that cannot be read count as empty.
-  static void expand(const KernelContext& context, const HostAccess& host,
-                     const std::string& path, std::string_view pattern,
-                     std::vector<std::string>& found) {
-    if (context.cancelled()) return;
-    const size_t end = pattern.find('/');
-    const std::string part(pattern.substr(0, end));
-    const bool is_last = end == pattern.npos;
-    const std::string_view rest = is_last ? "" : pattern.substr(end + 1);
-    const auto take = [&](const std::string& name) {
-      const std::string next = path + name;
-      struct stat facts {};
-      if (!is_last) return expand(context, host, next + "/", rest, found);
-      const auto file = host.path_to_read(next);
-      if (file.ok() && stat(file->c_str(), &facts) == 0) found.push_back(next);
-    };
-    if (part.find_first_of(kWild) == part.npos) return take(part);
-    const auto listed = host.path_to_read(path);
-    if (!listed.ok()) return;
-    const std::unique_ptr<DIR, int (*)(DIR*)> folder(
-        opendir(listed->empty() ? "." : listed->c_str()), closedir);
-    if (folder == nullptr) return;
-    while (const dirent* entry = readdir(folder.get())) {
-      const std::string name = entry->d_name;
-      if (name != "." && name != ".." &&
-          fnmatch(part.c_str(), name.c_str(), 0) == 0)
-        take(name);
-    }
   }
 };
 

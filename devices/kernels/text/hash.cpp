@@ -2,41 +2,22 @@
 // same numbers as in TensorFlow, on any machine.
 #include <farmhash.h>
 
-#include <algorithm>
 #include <bit>
 
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
 #include "devices/kernels/text/pieces.h"
+#include "devices/murmur_hash.h"
 
 namespace tagflow::devices {
 
 namespace {
 
-// The first bytes of a text, at most 8, as a little-endian number.
-uint64_t little_endian(std::string_view text) {
-  uint64_t word = 0;
-  for (size_t i = 0; i < std::min<size_t>(text.size(), 8); ++i)
-    word |= uint64_t(uint8_t(text[i])) << (8 * i);
-  return word;
-}
-
-// MurmurHash64A.
 uint64_t murmur(const KernelContext& context, std::string_view text) {
-  constexpr uint64_t kSeed = 0xDECAFCAFFE, kFactor = 0xc6a4a7935bd1e995;
-  constexpr int kShift = 47;
-  uint64_t hash = kSeed ^ (uint64_t(text.size()) * kFactor);
-  std::string_view rest;
-  for_pieces(context, text, [&](std::string_view piece) {
-    for (rest = piece; rest.size() >= 8; rest.remove_prefix(8)) {
-      uint64_t word = little_endian(rest) * kFactor;
-      word = (word ^ (word >> kShift)) * kFactor;
-      hash = (hash ^ word) * kFactor;
-    }
-  });
-  if (!rest.empty()) hash = (hash ^ little_endian(rest)) * kFactor;
-  hash = (hash ^ (hash >> kShift)) * kFactor;
-  return hash ^ (hash >> kShift);
+  constexpr uint64_t kSeed = 0xDECAFCAFFE;
+  MurmurHash hash(kSeed, text.size());
+  for_pieces(context, text, [&](std::string_view piece) { hash.add(piece); });
+  return hash.value();
 }
 
 // SipHash-2-4.
@@ -66,9 +47,9 @@ uint64_t sip_hash(const KernelContext& context, std::string_view text,
   std::string_view rest;
   for_pieces(context, text, [&](std::string_view piece) {
     for (rest = piece; rest.size() >= 8; rest.remove_prefix(8))
-      add(little_endian(rest));
+      add(little_endian_word(rest));
   });
-  add(little_endian(rest) | uint64_t(text.size()) << 56);
+  add(little_endian_word(rest) | uint64_t(text.size()) << 56);
   v2 ^= 0xff;
   rounds(4);
   return v0 ^ v1 ^ v2 ^ v3;
