@@ -1,6 +1,7 @@
 // PrefetchDataset and CacheDataset.
 #include "devices/kernels/containers/values.h"
 #include "devices/kernels/dataset/dataset.h"
+#include "devices/kernels/dataset/file_cache.h"
 #include "devices/kernels/dataset/pipeline.h"
 #include "devices/state/handle_input.h"
 #include "devices/state/resource_op.h"
@@ -109,10 +110,13 @@ Result<DatasetParts> cache_dataset(const DatasetArgs& args) {
   TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
   TAGFLOW_ASSIGN(const std::string file, args.text(1, "filename"));
   if (!file.empty())
-    return error(Code::kUnimplemented,
-                 "[{}] a cache in a file, \"{}\", is not supported: only one "
-                 "in memory is, whose filename is empty",
-                 args.context().node().op(), file);
+    return DatasetParts{
+        input->cardinality(),
+        [=, host = shared_host_access_of(args.context())](
+            Segment& segment, const Dataset& self) -> Result<StagePtr> {
+          return file_cache_stage(segment, self, input, file, host);
+        },
+        input->spec().types};
   std::shared_ptr<ElementCache> given;  // null: one for each pipeline
   if (args.context().num_inputs() > 2) {
     const Tensor& handle = args.context().input(2);

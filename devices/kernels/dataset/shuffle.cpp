@@ -9,6 +9,7 @@
 
 #include "devices/kernels/dataset/dataset.h"
 #include "devices/kernels/dataset/pipeline.h"
+#include "devices/murmur_hash.h"
 #include "devices/state/handle_input.h"
 #include "devices/state/resource_op.h"
 
@@ -23,12 +24,48 @@ ShuffleSeeds SeedGenerator::next() {
 
 namespace {
 
-// Two zeros stand for seeds that are drawn.
-ShuffleSeeds chosen(ShuffleSeeds seeds, uint64_t session_seed) {
-  if (seeds.seed != 0 || seeds.seed2 != 0) return seeds;
-  static std::atomic<uint64_t> drawn{0};
-  return {int64_t(session_seed >> 1),
-          int64_t(drawn.fetch_add(1, std::memory_order_relaxed) + 1)};
+// The seeds of one node whose own are two zeros, which stand for seeds that are
+// drawn: others in each iteration, and in each session, unless the sessions
+// have the same seed. Thread-safe.
+class DrawnSeeds final : public StateObject {
+ public:
+  static constexpr std::string_view kKind = "drawn seeds";
+
+  // That of the node, which is made at its first use.
+  static Result<Ref<DrawnSeeds>> of_node(const KernelContext& context) {
+    TAGFLOW_ASSIGN(ResourceManager * state, state_of(context));
+    const std::string& name = context.node().name();
+    const ResourceKey key{"", std::string(kKind), name};
+    TAGFLOW_ASSIGN(const Ref<StateObject> found, state->find_or_make(key, [&] {
+      return Result<Ref<StateObject>>(
+          Ref<StateObject>(make_ref_counted<DrawnSeeds>(name)));
+    }));
+    return Ref<DrawnSeeds>(static_cast<DrawnSeeds*>(found.get()));
+  }
+
+  explicit DrawnSeeds(std::string name) : name_(std::move(name)) {}
+
+  ShuffleSeeds next(uint64_t session_seed) {
+    const int64_t number = drawn_.fetch_add(1, std::memory_order_relaxed);
+    MurmurHash hash(session_seed, name_.size());
+    hash.add(name_);
+    // Two zeros are seeds like any others here.
+    return {int64_t(hash.value()), number};
+  }
+  std::string describe() const override {
+    return fmt::format("{} of \"{}\"", kKind, name_);
+  }
+
+ protected:
+  void on_end(const Status&) override {}
+
+ private:
+  const std::string name_;
+  std::atomic<int64_t> drawn_{0};
+};
+
+bool are_drawn(const ShuffleSeeds& seeds) {
+  return seeds.seed == 0 && seeds.seed2 == 0;
 }
 
 struct ShuffleSpec {
@@ -37,6 +74,7 @@ struct ShuffleSpec {
   ShuffleSeeds seeds;
   bool reshuffles = true;
   Ref<SeedGenerator> generator;  // may be null
+  Ref<DrawnSeeds> drawn;         // null: `seeds` are those of the graph
 };
 
 // A buffer of elements, of which one is drawn and replaced by the next of the
@@ -161,7 +199,8 @@ ShuffleSeeds seeds_for(Pipeline& pipeline, const Dataset& self,
   const std::lock_guard lock(shared->mutex);
   if (!shared->generator)
     shared->generator = make_ref_counted<SeedGenerator>(
-        chosen(spec.seeds, pipeline.seed()), spec.reshuffles);
+        spec.drawn ? spec.drawn->next(pipeline.seed()) : spec.seeds,
+        spec.reshuffles);
   return shared->generator->next();
 }
 
@@ -223,6 +262,9 @@ Result<DatasetParts> shuffle_dataset(const DatasetArgs& args) {
   if constexpr (kKind != Shuffle::kSeeds) {
     TAGFLOW_ASSIGN(spec.generator, generator_input(args, args.from_end(1)));
   }
+  if (!spec.generator && are_drawn(spec.seeds)) {
+    TAGFLOW_ASSIGN(spec.drawn, DrawnSeeds::of_node(args.context()));
+  }
   return shuffled(input, spec);
 }
 
@@ -251,7 +293,10 @@ class SeedGeneratorKernel final : public CheapKernel {
     if (context.num_inputs() > 2) {
       TAGFLOW_ASSIGN(reshuffles, args.flag(2, "reshuffle"));
     }
-    seeds = chosen(seeds, context.step().seed);
+    if (are_drawn(seeds)) {
+      TAGFLOW_ASSIGN(const auto drawn, DrawnSeeds::of_node(context));
+      seeds = drawn->next(context.step().seed);
+    }
     TAGFLOW_RETURN_IF_ERROR(resource_.set_handle(context, [&] {
       return Result<Ref<StateObject>>(
           Ref<StateObject>(make_ref_counted<SeedGenerator>(seeds, reshuffles)));
