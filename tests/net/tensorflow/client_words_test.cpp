@@ -83,6 +83,17 @@ TEST_CASE("the words of lists say what does not fit") {
         "0");
 }
 
+TEST_CASE("the words of lists say which elements are not there") {
+  CHECK(client_words(invalid_argument(
+            "[TensorListPopBack] elements have the shape [?,2], not [1,3] "
+            "(node \"p\")")) ==
+        "Incompatible shapes during merge: [1,3] vs. [?,2]");
+  CHECK(client_words(invalid_argument(
+            "[TensorListSplit] 3 rows from row 0 on are beyond the end of "
+            "float[2]")) ==
+        "Attempting to slice [0, 3] from tensor with length 2");
+}
+
 TEST_CASE("the words of batches of sparse tensors have their numbers") {
   CHECK(client_words(invalid_argument(
             "[DeserializeSparse] SparseTensor[0] has values of int32, not of "
