@@ -67,7 +67,7 @@ RunningPipeline::~RunningPipeline() {
   end(error(Code::kCancelled, "the iteration was ended"));
 }
 
-void RunningPipeline::ask(const std::shared_ptr<KernelRequest>& request) {
+void RunningPipeline::ask(const std::shared_ptr<WaitingKernel>& request) {
   if (request->context().on_cancel(request)) return root_->ask(request);
   if (request->claim())
     request->refuse(error(Code::kCancelled, "the run was cancelled"));

@@ -86,7 +86,7 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   bool has_ended_ = false;
 };
 
-class KernelRequest;  // devices/kernels/dataset/element_answer.h
+class WaitingKernel;  // devices/kernels/dataset/element_answer.h
 
 // Owns the root of a pipeline. Thread-safe.
 class RunningPipeline {
@@ -98,7 +98,7 @@ class RunningPipeline {
   RunningPipeline& operator=(const RunningPipeline&) = delete;
 
   // Answers the request, unless its run is cancelled before.
-  void ask(const std::shared_ptr<KernelRequest>& request);
+  void ask(const std::shared_ptr<WaitingKernel>& request);
   // As of RootSegment.
   int64_t position() const { return root_->position(); }
   void skip(int64_t count) { root_->skip(count); }

@@ -222,7 +222,7 @@ class RecordInputKernel final : public AsyncKernel {
     if (!object.ok()) return done(object.status());
     const auto pipeline = static_cast<const Iterator&>(**object).pipeline();
     if (pipeline == nullptr) return done((*object)->ended());
-    pipeline->ask(std::make_shared<KernelRequest>(context, std::move(done),
+    pipeline->ask(std::make_shared<WaitingKernel>(context, std::move(done),
                                                   element_spec_));
   }
   bool is_bookkeeping() const override { return true; }
