@@ -78,7 +78,7 @@ expect 0 '^step: 5 of 20$' '' \
   train_images mlp $few --save ended_TERM --fresh --stop-at 5
 [ ! -e "$work/ended_TERM/model.ckpt-20.index" ] ||
   complain "an old checkpoint is left" train_images --fresh
-expect 1 - 'is of another model' train_images cnn $few --save mlp
+expect 1 - 'is of a training whose model is mlp, not cnn' train_images cnn $few --save mlp
 
 # --- Over several devices -----------------------------------------------------
 expect 1 - 'of a batch of 32: make --batch a multiple of 3$' \
