@@ -48,9 +48,9 @@ struct Absent {
   std::string_view advice;
 };
 
-constexpr std::string_view kInput =
-    "records of LMDB, RecordInput and decoders of protocol buffers do not "
-    "exist yet";
+constexpr std::string_view kLmdb =
+    "files of LMDB are not read, as in TensorFlow 2; TFRecordReaderV2 and "
+    "TFRecordDataset read records";
 // TensorFlow rejects these ops in graphs of version 16 or later, and those of
 // the second generation in graphs of version 26 or later.
 constexpr std::string_view kOldArrays =
@@ -59,7 +59,7 @@ constexpr std::string_view kOldArrays =
 
 std::string_view advice_on(std::string_view op) {
   static const Absent kAbsent[] = {
-      {{"LMDBReader", "RecordInput", "DecodeProto"}, kInput},
+      {{"LMDB"}, kLmdb},
       {{"TensorArray"}, kOldArrays},
   };
   for (const Absent& absent : kAbsent) {

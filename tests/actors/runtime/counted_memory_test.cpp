@@ -193,7 +193,8 @@ std::vector<Growing> growing() {
             return in.op("TensorArrayWriteV3", {array, i, i, 0.0f});
           }),
       on_resource(
-          "GetSessionHandle", "session tensor needs ",
+          // The tensor, or the text of its handle.
+          "GetSessionHandle", " needs ",
           [](const Scope& s) { return ops::constant(s, 0); },
           [](const Scope& in, const Output&, const Output& i) -> Outputs {
             return in.op("GetSessionHandle", {i});

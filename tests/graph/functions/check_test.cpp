@@ -191,12 +191,13 @@ TEST_CASE("all unknown ops are named at once, with where they are") {
   c.define(function("f", {}, {},
                     {body_node("p", "Foo"), body_node("q", "Identty")}, {}));
   const std::vector<NodeDef> nodes = {
-      body_node("n", "DecodeProtoV2"), body_node("m", "DecodeProtoV2"),
+      body_node("n", "LMDBReader"), body_node("m", "LMDBReader"),
       body_node("k", "NoOp"), body_node("l", "f")};
   const FunctionLibrary& library = c.graph.library();
   const std::string files =
-      "unknown op \"DecodeProtoV2\": records of LMDB, RecordInput and decoders "
-      "of protocol buffers do not exist yet (node \"n\" and 1 more)";
+      "unknown op \"LMDBReader\": files of LMDB are not read, as in TensorFlow "
+      "2; TFRecordReaderV2 and TFRecordDataset read records (node \"n\" and 1 "
+      "more)";
   CHECK(check_ops(nodes, {}, library).to_string() ==
         "Unimplemented: [ops] " + files);
   CHECK(
