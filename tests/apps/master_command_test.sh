@@ -28,7 +28,7 @@ steps_running() {
 #   y = float[] 48.0
 expect 0 '^y = float\[\] 48.0$' - tagflow run "$two" "${fed[@]}" "${service[@]}"
 expect 1 - 'DeadlineExceeded.*/job:worker/task:1' \
-  tagflow run "$two" "${endless[@]}" "${service[@]}" --timeout 0.2
+  tagflow run "$two" "${endless[@]}" "${service[@]}" --timeout 2
 expect 0 '"name":"devices_loop"' - \
   tagflow bench devices_loop --trips 100 --repeats 1 "${service[@]}"
 
