@@ -23,6 +23,9 @@ namespace pb = google::protobuf;
 constexpr int kMostNesting = 100;
 constexpr size_t kMostBytes = std::numeric_limits<int32_t>::max();
 constexpr uint64_t kMostDescriptorBytes = uint64_t(1) << 26;
+// The library recurses along chains of types and of files; so many fit into
+// half of a stack of 1 MiB.
+constexpr size_t kMostTypes = 1024, kMostFiles = 4096;
 
 // Keeps the first error, which the library would print.
 class FirstError final : public pb::DescriptorPool::ErrorCollector,
@@ -67,6 +70,54 @@ Result<std::string> read_file(const KernelContext& context,
   return context.fail("descriptor_source: {}", bytes.status().message());
 }
 
+template <class Types>
+size_t number_of(const Types& types) {
+  size_t number = size_t(types.size());
+  for (const pb::DescriptorProto& type : types)
+    number += number_of(type.nested_type());
+  return number;
+}
+
+// Options that are still text, which the library would parse however deep it
+// is nested. A finished descriptor has none. Recurses as deep as the parser
+// that made the message.
+bool has_text_of_options(const pb::Message& message) {
+  if (message.GetDescriptor() == pb::UninterpretedOption::descriptor())
+    return true;
+  const pb::Reflection& reflection = *message.GetReflection();
+  std::vector<const pb::FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const pb::FieldDescriptor* field : fields) {
+    if (field->cpp_type() != pb::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!field->is_repeated()) {
+      if (has_text_of_options(reflection.GetMessage(message, field)))
+        return true;
+      continue;
+    }
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i)
+      if (has_text_of_options(reflection.GetRepeatedMessage(message, field, i)))
+        return true;
+  }
+  return false;
+}
+
+// Refuses descriptors with which the library would overflow the stack.
+Status check_set(const KernelContext& context,
+                 const pb::FileDescriptorSet& set) {
+  if (size_t(set.file_size()) > kMostFiles)
+    return context.fail("descriptor_source: {} files are more than {}",
+                        set.file_size(), kMostFiles);
+  size_t types = 0;
+  for (const pb::FileDescriptorProto& file : set.file())
+    types += number_of(file.message_type());
+  if (types > kMostTypes)
+    return context.fail("descriptor_source: {} message types are more than {}",
+                        types, kMostTypes);
+  if (has_text_of_options(set))
+    return context.fail("descriptor_source: there are uninterpreted options");
+  return {};
+}
+
 }  // namespace
 
 Status ProtoSchema::load(const KernelContext& context,
@@ -83,6 +134,9 @@ Status ProtoSchema::load(const KernelContext& context,
     TAGFLOW_ASSIGN(bytes, read_file(context, source));
   } else {
     bytes = source.substr(graph::kBytesSource.size());
+    if (bytes.size() > kMostDescriptorBytes)
+      return context.fail("descriptor_source: {} bytes are more than {}",
+                          bytes.size(), kMostDescriptorBytes);
   }
   pb::FileDescriptorSet set;
   if (!parse_partial(bytes, &set) || !set.IsInitialized())
@@ -90,6 +144,7 @@ Status ProtoSchema::load(const KernelContext& context,
         "descriptor_source: {} are not a FileDescriptorSet",
         is_file ? fmt::format("the {} bytes of \"{}\"", bytes.size(), source)
                 : fmt::format("{} bytes", bytes.size()));
+  TAGFLOW_RETURN_IF_ERROR(check_set(context, set));
   own_pool_ = std::make_unique<pb::DescriptorPool>();
   pool_ = own_pool_.get();
   for (const pb::FileDescriptorProto& each : set.file()) {
@@ -174,8 +229,11 @@ NodeSchema::NodeSchema(const KernelInfo& info)
 
 Result<const NodeSchema::Fields*> NodeSchema::find(
     const KernelContext& context, bool takes_extensions) const {
-  const std::lock_guard lock(mutex_);
-  if (found_ != nullptr) return found_.get();
+  {
+    const std::lock_guard lock(mutex_);
+    if (found_ != nullptr) return found_.get();
+  }
+  // Without the lock, under which others would wait for a file.
   auto fields = std::make_unique<Fields>();
   TAGFLOW_ASSIGN(fields->schema,
                  ProtoSchema::make(context, source_, message_type_));
@@ -187,7 +245,8 @@ Result<const NodeSchema::Fields*> NodeSchema::find(
                           name, message_type_);
     fields->fields.push_back(field);
   }
-  found_ = std::move(fields);
+  const std::lock_guard lock(mutex_);
+  if (found_ == nullptr) found_ = std::move(fields);
   return found_.get();
 }
 

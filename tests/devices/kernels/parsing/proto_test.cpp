@@ -1,8 +1,11 @@
 // DecodeProtoV2 and EncodeProto: sources of descriptors, errors, and shapes.
 // parsing.txt has what TensorFlow makes of messages.
 #include <doctest/doctest.h>
+#include <google/protobuf/descriptor.pb.h>
+#include <pthread.h>
 
 #include <fstream>
+#include <functional>
 
 #include "graph/op_registry.h"
 #include "graph/proto/example.pb.h"
@@ -33,6 +36,81 @@ Result<Outputs> encode(const Tensor& sizes, const std::vector<Tensor>& values,
   inputs.insert(inputs.end(), values.begin(), values.end());
   return run_op("EncodeProto", inputs,
                 {{"message_type", type}, {"field_names", fields}});
+}
+
+namespace pb = google::protobuf;
+
+// On a thread with a stack of 1 MiB.
+void on_small_stack(std::function<void()> run) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, size_t(1) << 20);
+  pthread_t thread;
+  const auto start = [](void* body) -> void* {
+    (*static_cast<std::function<void()>*>(body))();
+    return nullptr;
+  };
+  REQUIRE(pthread_create(&thread, &attributes, start, &run) == 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+pb::FieldDescriptorProto* add_field(pb::DescriptorProto& type,
+                                    const std::string& name,
+                                    const std::string& of) {
+  pb::FieldDescriptorProto* field = type.add_field();
+  field->set_name(name);
+  field->set_number(type.field_size());
+  field->set_label(pb::FieldDescriptorProto::LABEL_OPTIONAL);
+  field->set_type(pb::FieldDescriptorProto::TYPE_MESSAGE);
+  field->set_type_name(of);
+  return field;
+}
+
+// M has M1 has M2 and so on; all but M are nested in a type of a chain.
+pb::FileDescriptorSet chain_of_types(int count) {
+  pb::FileDescriptorSet set;
+  pb::FileDescriptorProto* file = set.add_file();
+  file->set_name("f");
+  pb::DescriptorProto* type = file->add_message_type();
+  type->set_name("M");
+  pb::DescriptorProto* outer = nullptr;
+  for (int i = 1; i < count; ++i) {
+    const std::string name = "M" + std::to_string(i);
+    const bool is_nested = outer != nullptr;
+    add_field(*type, "next", is_nested ? ".M1." + name : "." + name);
+    type = is_nested ? outer->add_nested_type() : file->add_message_type();
+    if (!is_nested) outer = type;
+    type->set_name(name);
+  }
+  return set;
+}
+
+// The last file sees the type of the first through all between them.
+pb::FileDescriptorSet chain_of_files(int count) {
+  pb::FileDescriptorSet set;
+  for (int i = 0; i < count; ++i) {
+    pb::FileDescriptorProto* file = set.add_file();
+    file->set_name("f" + std::to_string(i));
+    if (i > 0) {
+      file->add_dependency("f" + std::to_string(i - 1));
+      file->add_public_dependency(0);
+    }
+  }
+  set.mutable_file(0)->add_message_type()->set_name("First");
+  pb::DescriptorProto* type = set.mutable_file(count - 1)->add_message_type();
+  type->set_name("M");
+  add_field(*type, "a", ".First");
+  return set;
+}
+
+// Reads an empty M of the set.
+Result<Outputs> decode_empty(const std::string& descriptor,
+                             const char* format = "binary") {
+  return decode(Tensor::vector<std::string>({""}), "M", {}, {},
+                {{"descriptor_source", "bytes://" + descriptor},
+                 {"message_format", std::string(format)},
+                 {"sanitize", true}});
 }
 
 std::string some_floats() {
@@ -135,6 +213,57 @@ TEST_CASE("groups without an end are damaged, however many") {
   expect_error(decode(Tensor::vector<std::string>({std::string(1000, '\x23')}),
                       "tensorflow.Int64List", {"value"}, {DataType::kInt64}),
                Code::kDataLoss, "is not a message");
+}
+
+TEST_CASE("chains of types and files fit into a small stack, or are refused") {
+  on_small_stack([] {
+    for (const char* format : {"binary", "text"}) {
+      for (const auto& set : {chain_of_types(1024), chain_of_files(4096)}) {
+        const auto read = decode_empty(set.SerializeAsString(), format);
+        CHECK_MESSAGE(read.ok(), read.status().to_string());
+      }
+      expect_error(
+          decode_empty(chain_of_types(1025).SerializeAsString(), format),
+          kInvalid, "1025 message types are more than 1024");
+      expect_error(
+          decode_empty(chain_of_files(4097).SerializeAsString(), format),
+          kInvalid, "4097 files are more than 4096");
+    }
+  });
+}
+
+TEST_CASE("a descriptor with uninterpreted options is refused") {
+  pb::FileDescriptorSet set = chain_of_types(3);
+  pb::FileDescriptorProto* file = set.mutable_file(0);
+  pb::FileDescriptorProto own;
+  pb::FileDescriptorProto::descriptor()->file()->CopyTo(&own);
+  *set.add_file() = *file;
+  *set.mutable_file(0) = own;
+  file = set.mutable_file(1);
+  file->add_dependency(own.name());
+  pb::DescriptorProto* type = file->mutable_message_type(0);
+  add_field(*type, "a", ".M");
+  pb::FieldDescriptorProto* extension = file->add_extension();
+  pb::DescriptorProto holder;
+  *extension = *add_field(holder, "deep", ".M");
+  extension->set_number(50000);
+  extension->set_extendee(".google.protobuf.MessageOptions");
+  const auto whole = decode_empty(set.SerializeAsString());
+  CHECK_MESSAGE(whole.ok(), whole.status().to_string());
+  pb::UninterpretedOption* option =
+      type->mutable_options()->add_uninterpreted_option();
+  option->add_name()->set_name_part("deep");
+  option->mutable_name(0)->set_is_extension(true);
+  std::string nested;
+  for (int i = 0; i < 200000; ++i) nested += "a{";
+  option->set_aggregate_value(nested);
+  expect_error(decode_empty(set.SerializeAsString()), kInvalid,
+               "there are uninterpreted options");
+}
+
+TEST_CASE("a descriptor is no longer than 64 MiB") {
+  expect_error(decode_empty(std::string((size_t(1) << 26) + 1, '\0')), kInvalid,
+               "67108865 bytes are more than 67108864");
 }
 
 }  // namespace tagflow::devices
