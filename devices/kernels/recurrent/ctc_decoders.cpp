@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "devices/counted_growth.h"
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
 #include "devices/kernels/recurrent/ctc.h"
@@ -108,7 +109,8 @@ class CtcBeam {
     push(0);
   }
 
-  void step(const KernelContext& context, const T* logits) {
+  // ResourceExhausted if the memory's limit does not have its prefixes.
+  Status step(const KernelContext& context, const T* logits) {
     const T sum = log_sum(logits, classes_);
     std::vector<size_t> before;  // the likeliest first
     for (const Entry& entry : beam_) before.push_back(entry.node);
@@ -121,9 +123,11 @@ class CtcBeam {
     for (const size_t at : before) {
       if (!may_enter(nodes_[at].old.whole)) continue;
       context.check_cancelled();
+      TAGFLOW_RETURN_IF_ERROR(make_room_for(context));
       for (int32_t label = 0; label < classes_ - 1; ++label)
         grow(at, label, logits[label] - sum);
     }
+    return {};
   }
 
   // The likeliest ones, `count` at most.
@@ -171,6 +175,22 @@ class CtcBeam {
                                   : arrival < other.arrival;
     }
   };
+
+  // For all that a prefix grows. What enters in this step is in the beam, or
+  // was dropped.
+  Status make_room_for(const KernelContext& context) {
+    const size_t wanted =
+        nodes_.size() + std::min(width_, size_t(classes_)) - free_.size();
+    if (wanted <= nodes_.capacity()) return {};
+    const size_t places = std::max(wanted, 2 * nodes_.capacity());
+    // A node, its places in the other containers, and in a list of those
+    // before.
+    constexpr size_t kPlace = sizeof(Node) + sizeof(Entry) + 2 * kNodeBytes +
+                              sizeof(uint64_t) + 5 * sizeof(size_t);
+    return grow_counted(
+        context, charge_, places * kPlace, [] { return "the beam"; },
+        [&] { nodes_.reserve(places); });
+  }
 
   bool may_enter(T whole) const {
     return whole > kNone &&
@@ -254,6 +274,7 @@ class CtcBeam {
   std::unordered_map<uint64_t, size_t> children_;  // by parent and label
   std::set<Entry> beam_;
   int64_t arrivals_ = 0;
+  MemoryCharge charge_;
 };
 
 template <class T>
@@ -279,7 +300,8 @@ class CtcBeamKernel final : public Kernel {
     for (int64_t row = 0; row < sizes.batch; ++row) {
       CtcBeam<T> beam(width_, sizes.classes);
       for (int64_t t = 0; t < sizes.lengths[row]; ++t)
-        beam.step(context, context.input(0).data<T>() + sizes.at(t, row));
+        TAGFLOW_RETURN_IF_ERROR(
+            beam.step(context, context.input(0).data<T>() + sizes.at(t, row)));
       const std::vector<size_t> best = beam.best(count);
       if (best.size() < count)
         return context.fail("row {} of the batch has {} paths, not {}", row,

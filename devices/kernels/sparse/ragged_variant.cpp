@@ -1,6 +1,7 @@
 // RaggedTensorToVariant, RaggedTensorFromVariant and the gradient of the first:
 // ragged tensors as variants, so that lists and loops can hold them.
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class RaggedValue final : public ArithmeticValue {
  public:
   RaggedValue(std::vector<Tensor> splits, Tensor values)
       : splits_(std::move(splits)), values_(std::move(values)) {}
+  // Values may be variants, as deep as a loop makes them.
+  ~RaggedValue() override { release_nested(std::move(values_)); }
 
   // Of the levels, the outermost first.
   const std::vector<Tensor>& splits() const { return splits_; }
@@ -62,7 +65,7 @@ class RaggedValue final : public ArithmeticValue {
 
  private:
   const std::vector<Tensor> splits_;
-  const Tensor values_;
+  Tensor values_;
 };
 
 Result<Tensor> splits_tensor(KernelContext& context, DataType type,
@@ -225,6 +228,20 @@ class RaggedFromVariantKernel final : public SparseKernel {
     return {};
   }
 
+  // Of `rows` rows of one length. Without elements, they may be very many.
+  static Status set_uniform_level(KernelContext& context, int output,
+                                  int64_t rows, int64_t length) {
+    if (rows == std::numeric_limits<int64_t>::max())
+      return context.fail("{} has too many rows", context.input(0).describe());
+    TAGFLOW_ASSIGN(const Shape shape, Shape::make({{rows + 1}}));
+    TAGFLOW_ASSIGN(Tensor * splits, context.allocate_output(output, shape));
+    for (int64_t row = 0; row <= rows; ++row) {
+      if (row % 65536 == 0) context.check_cancelled();
+      TAGFLOW_RETURN_IF_ERROR(store_index(context, *splits, row, row * length));
+    }
+    return {};
+  }
+
   // The dimensions of the variant become levels, all but the last one of rows
   // of one length; then come those of the elements.
   Status join(KernelContext& context,
@@ -233,11 +250,12 @@ class RaggedFromVariantKernel final : public SparseKernel {
     int output = 0;
     int64_t rows = encoded.dim(0);
     for (int d = 1; d < encoded.rank(); ++d) {
-      RowSplits uniform;
-      for (int64_t row = 0; row <= rows; ++row)
-        uniform.push_back(row * encoded.dim(d));
-      TAGFLOW_RETURN_IF_ERROR(set_level(context, output++, uniform));
-      rows *= encoded.dim(d);
+      const auto inside = checked_multiply(rows, encoded.dim(d));
+      if (!inside)
+        return context.fail("{} has too many rows", encoded.describe());
+      TAGFLOW_RETURN_IF_ERROR(
+          set_uniform_level(context, output++, rows, encoded.dim(d)));
+      rows = *inside;
     }
     std::vector<RowSplits> levels(size_t(inner) + 1, RowSplits{0});
     for (const RaggedValue* item : items) {

@@ -1,10 +1,13 @@
 // The loss and the decoders of sequences without alignment.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "devices/tracking_allocator.h"
 #include "tests/devices/kernel_fixture.h"
+#include "tests/devices/one_step.h"
 #include "tests/devices/recorded_cases.h"
 
 namespace tagflow::devices {
@@ -115,6 +118,22 @@ TEST_CASE("a wide beam finds the labels that are likeliest in all ways") {
   expect_close((*wide)[6],
                Tensor::of<double>({1, 2}, {std::log(0.64), std::log(0.36)}),
                1e-12);
+}
+
+TEST_CASE("the beam counts in the memory that it is given") {
+  const auto memory = TrackingAllocator::make({"here", 1 << 20});
+  const auto decode = [&](int64_t steps, int64_t width) {
+    Tensor zeros = Tensor::make(DataType::kFloat, {steps, 1, 8});
+    std::fill_n(zeros.mutable_data<float>(), zeros.num_elements(), 0.0f);
+    std::vector<Tensor> inputs{zeros, lengths({int32_t(steps)})};
+    return run_unshared("CTCBeamSearchDecoder", inputs,
+                        {{"beam_width", width}, {"top_paths", 1}}, *memory);
+  };
+  const auto narrow = decode(40, 8);
+  CHECK_MESSAGE(narrow.ok(), narrow.status().to_string());
+  CHECK(decode(3, int64_t(1) << 62).ok());
+  expect_error(decode(40, int64_t(1) << 62), Code::kResourceExhausted,
+               "[CTCBeamSearchDecoder] out of memory: the beam needs");
 }
 
 TEST_CASE("decoders refuse what does not fit") {

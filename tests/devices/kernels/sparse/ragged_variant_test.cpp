@@ -2,9 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 
+#include "devices/tracking_allocator.h"
 #include "graph/handle.h"
 #include "tests/devices/kernel_fixture.h"
+#include "tests/devices/one_step.h"
 
 namespace tagflow::devices {
 
@@ -133,6 +136,43 @@ TEST_CASE("the gradient of variants is that of their values") {
                "the gradients have 3 rows, the values are [4]");
   expect_error(gradient(rows, splits, Tensor::vector<int32_t>({3, 2})),
                kInvalid, "but those of values [3,2] of float are wanted");
+}
+
+TEST_CASE("rows without elements count in the memory that there is") {
+  const auto memory = TrackingAllocator::make({"here", 1 << 20});
+  const auto join = [&](const Shape& shape) {
+    std::vector<Tensor> inputs{Tensor::make(DataType::kVariant, shape)};
+    return run_unshared("RaggedTensorFromVariant", inputs,
+                        {{"input_ragged_rank", 0},
+                         {"output_ragged_rank", shape.rank()},
+                         {"Tvalues", DataType::kFloat}},
+                        *memory);
+  };
+  const auto three = join({3, 0});
+  REQUIRE_MESSAGE(three.ok(), three.status().to_string());
+  expect_close((*three)[0], longs({0, 0, 0, 0}));
+  expect_close((*three)[1], longs({0}));
+  expect_error(join({int64_t(1) << 33, 0}), Code::kResourceExhausted, "");
+  expect_error(join({2, int64_t(1) << 62, 0}), kInvalid, "has too many rows");
+  expect_error(join({int64_t(1) << 40, int64_t(1) << 40, 0}), kInvalid,
+               "has too many rows");
+  expect_error(join({std::numeric_limits<int64_t>::max(), 0}), kInvalid, "");
+}
+
+TEST_CASE("ragged tensors in ragged tensors are freed without recursion") {
+  Tensor nested = floats({1});
+  for (int depth = 0; depth < 200000; ++depth) {
+    const DataType nested_type = nested.dtype();
+    std::vector<Tensor> inputs{std::move(nested)};
+    const auto made = run_unshared("RaggedTensorToVariant", inputs,
+                                   {{"RAGGED_RANK", 0},
+                                    {"Tvalues", nested_type},
+                                    {"Tsplits", DataType::kInt64},
+                                    {"batched_input", false}});
+    REQUIRE_MESSAGE(made.ok(), made.status().to_string());
+    nested = (*made)[0];
+  }
+  nested.reset();
 }
 
 TEST_CASE("what makes no ragged tensor is refused") {
