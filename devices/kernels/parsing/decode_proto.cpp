@@ -353,12 +353,13 @@ class DecodeProtoKernel final : public BytesKernel {
   Result<Messages> messages_of(const KernelContext& context,
                                const ProtoSchema& schema) const {
     Messages messages;
+    Allocator& memory = context.allocator();
     size_t i = 0;
     for (const std::string& text : context.input(0).flat<std::string>()) {
       context.check_cancelled();
       if (is_text_ || sanitizes_) {
-        auto parsed =
-            is_text_ ? schema.parse_text(text) : schema.parse_binary(text);
+        auto parsed = is_text_ ? schema.parse_text(memory, text)
+                               : schema.parse_binary(memory, text);
         if (!parsed.ok())
           return std::move(parsed).status().with_prefix(
               fmt::format("[{}] message {} ", context.node().op(), i));

@@ -6,12 +6,15 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "devices/files/files.h"
 #include "devices/files/host_access.h"
 #include "devices/kernel_inputs.h"
+#include "devices/kernels/parsing/proto_nesting.h"
 #include "graph/ops/parsing_proto.h"
 
 namespace tagflow::devices {
@@ -20,7 +23,6 @@ namespace {
 
 namespace pb = google::protobuf;
 
-constexpr int kMostNesting = 100;
 constexpr size_t kMostBytes = std::numeric_limits<int32_t>::max();
 constexpr uint64_t kMostDescriptorBytes = uint64_t(1) << 26;
 // The library recurses along chains of types and of files; so many fit into
@@ -138,6 +140,14 @@ Status ProtoSchema::load(const KernelContext& context,
       return context.fail("descriptor_source: {} bytes are more than {}",
                           bytes.size(), kMostDescriptorBytes);
   }
+  // The largest of a descriptor's messages.
+  constexpr size_t kWidest =
+      std::max(sizeof(pb::FileDescriptorProto), sizeof(pb::FileOptions));
+  MemoryCharge charge;
+  TAGFLOW_RETURN_IF_ERROR(context.count(
+      charge,
+      kWidest * most_messages(bytes, *pb::FileDescriptorSet::descriptor()),
+      [] { return "a parser of the descriptor"; }));
   pb::FileDescriptorSet set;
   if (!parse_partial(bytes, &set) || !set.IsInitialized())
     return context.fail(
@@ -192,7 +202,43 @@ Result<std::string> ProtoSchema::bytes_of(const pb::Message& message) const {
   return bytes;
 }
 
-Result<std::string> ProtoSchema::parse_binary(std::string_view bytes) const {
+size_t ProtoSchema::widest() const {
+  std::call_once(once_, [this] {
+    std::set<const pb::Descriptor*> known{message_};
+    std::vector<const pb::Descriptor*> next{message_};
+    const auto add = [&](const pb::FieldDescriptor* field) {
+      const pb::Descriptor* const type = field->message_type();
+      if (type != nullptr && known.insert(type).second) next.push_back(type);
+    };
+    while (!next.empty()) {
+      const pb::Descriptor* const type = next.back();
+      next.pop_back();
+      const size_t bytes = factory_->GetPrototype(type)->SpaceUsedLong();
+      widest_ = std::max(widest_, bytes);
+      for (int i = 0; i < type->field_count(); ++i) add(type->field(i));
+      std::vector<const pb::FieldDescriptor*> extensions;
+      pool_->FindAllExtensions(type, &extensions);
+      std::ranges::for_each(extensions, add);
+    }
+  });
+  return widest_;
+}
+
+Status ProtoSchema::make_room(Allocator& memory, size_t messages,
+                              MemoryCharge& charge) const {
+  const size_t bytes = messages * widest();
+  if (charge.set(memory, bytes)) return {};
+  return out_of_memory(memory, fmt::format("a parser of {} messages", messages),
+                       bytes)
+      .with_prefix("cannot be read: ");
+}
+
+Result<std::string> ProtoSchema::parse_binary(Allocator& memory,
+                                              std::string_view bytes) const {
+  MemoryCharge charge;
+  if (bytes.size() <= kMostBytes)
+    TAGFLOW_RETURN_IF_ERROR(
+        make_room(memory, most_messages(bytes, *message_), charge));
   const std::unique_ptr<pb::Message> message(
       factory_->GetPrototype(message_)->New());
   if (!parse_partial(bytes, message.get()))
@@ -201,7 +247,12 @@ Result<std::string> ProtoSchema::parse_binary(std::string_view bytes) const {
   return bytes_of(*message);
 }
 
-Result<std::string> ProtoSchema::parse_text(std::string_view text) const {
+Result<std::string> ProtoSchema::parse_text(Allocator& memory,
+                                            std::string_view text) const {
+  const auto opens = [](char c) { return c == '{' || c == '<'; };
+  MemoryCharge charge;
+  TAGFLOW_RETURN_IF_ERROR(make_room(
+      memory, 1 + size_t(std::ranges::count_if(text, opens)), charge));
   const std::unique_ptr<pb::Message> message(
       factory_->GetPrototype(message_)->New());
   FirstError errors;

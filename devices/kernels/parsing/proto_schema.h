@@ -37,12 +37,20 @@ class ProtoSchema {
 
   // The bytes of a message that was parsed: all its fields in their order.
   // DataLoss, with "has ...", if it is not of this type, or lacks a field that
-  // it must have.
-  Result<std::string> parse_binary(std::string_view bytes) const;
-  Result<std::string> parse_text(std::string_view text) const;
+  // it must have. ResourceExhausted if the limit of `memory` does not allow
+  // what the parser takes meanwhile.
+  Result<std::string> parse_binary(Allocator& memory,
+                                   std::string_view bytes) const;
+  Result<std::string> parse_text(Allocator& memory,
+                                 std::string_view text) const;
 
  private:
   ProtoSchema() = default;
+  // The bytes of the largest of the messages that one may have inside, empty.
+  size_t widest() const;
+  // Counts so many of these.
+  Status make_room(Allocator& memory, size_t messages,
+                   MemoryCharge& charge) const;
   Status load(const KernelContext& context, const std::string& source);
   Result<std::string> bytes_of(const google::protobuf::Message& message) const;
 
@@ -50,6 +58,8 @@ class ProtoSchema {
   const google::protobuf::DescriptorPool* pool_ = nullptr;
   const google::protobuf::Descriptor* message_ = nullptr;
   std::unique_ptr<google::protobuf::DynamicMessageFactory> factory_;
+  mutable std::once_flag once_;  // for widest_
+  mutable size_t widest_ = 0;
 };
 
 // The schema and the fields that a node's attributes name. The first run reads

@@ -7,14 +7,19 @@
 #include <fstream>
 #include <functional>
 
+#include "devices/kernels/parsing/proto_nesting.h"
+#include "devices/tracking_allocator.h"
 #include "graph/op_registry.h"
 #include "graph/proto/example.pb.h"
 #include "tests/devices/kernel_fixture.h"
+#include "tests/devices/one_step.h"
 #include "tests/temp_folder.h"
 
 namespace tagflow::devices {
 
 namespace {
+
+using namespace std::string_literals;
 
 constexpr Code kInvalid = Code::kInvalidArgument;
 using Names = std::vector<std::string>;
@@ -264,6 +269,92 @@ TEST_CASE("a descriptor with uninterpreted options is refused") {
 TEST_CASE("a descriptor is no longer than 64 MiB") {
   expect_error(decode_empty(std::string((size_t(1) << 26) + 1, '\0')), kInvalid,
                "67108865 bytes are more than 67108864");
+}
+
+TEST_CASE("messages are counted before they are parsed") {
+  const auto count = [](std::string_view bytes, const pb::Descriptor& type) {
+    return most_messages(bytes, type);
+  };
+  const pb::Descriptor& type = *pb::FileDescriptorSet::descriptor();
+  CHECK(count("", type) == 1);
+  for (const int length : {1, 2, 50}) {
+    pb::FileDescriptorSet set = chain_of_types(length);
+    // A file, its types, and all fields but the last one's.
+    const size_t wanted = 1 + 1 + size_t(length) + size_t(length) - 1;
+    CHECK(count(set.SerializeAsString(), type) == wanted);
+    // Numbers and unknown bytes are none.
+    CHECK(count(set.SerializeAsString() + "\x08\x01\x12\x02\x0a\x00"s, type) ==
+          wanted);
+  }
+  // What is damaged may have as many as fit.
+  CHECK(count("\x0a\x00\x0a\x00\x0a"s, type) == 3);
+  CHECK(count("\x0a\x00\x04\x0a\x00\x0a\x00"s, type) == 4);
+  CHECK(count(std::string(1000, '\x0b'), type) == 501);
+  pb::FileDescriptorSet set = chain_of_types(1);
+  pb::DescriptorProto* group = set.mutable_file(0)->mutable_message_type(0);
+  add_field(*group, "g", ".M")->set_type(pb::FieldDescriptorProto::TYPE_GROUP);
+  group->mutable_field(0)->set_name("m");
+  pb::DescriptorPool pool;
+  const pb::FileDescriptor* const file = pool.BuildFile(set.file(0));
+  REQUIRE(file != nullptr);
+  CHECK(count("\x0b\x0b\x0c\x0b\x0c\x0c\x0a\x00"s, *file->message_type(0)) ==
+        4);
+}
+
+TEST_CASE("messages of a wide type count in the memory that there is") {
+  const auto memory = TrackingAllocator::make({"here", 4 << 20});
+  pb::FileDescriptorSet set = chain_of_types(2);
+  pb::FileDescriptorProto* file = set.mutable_file(0);
+  file->mutable_message_type(0)->mutable_field(0)->set_label(
+      pb::FieldDescriptorProto::LABEL_REPEATED);
+  for (int i = 0; i < 1000; ++i) {
+    pb::FieldDescriptorProto* field =
+        file->mutable_message_type(1)->add_field();
+    field->set_name("f" + std::to_string(i));
+    field->set_number(i + 1);
+    field->set_label(pb::FieldDescriptorProto::LABEL_OPTIONAL);
+    field->set_type(pb::FieldDescriptorProto::TYPE_INT64);
+  }
+  const auto read = [&](std::string message, const char* format) {
+    std::vector<Tensor> inputs{
+        Tensor::vector<std::string>({"", std::move(message)})};
+    return run_unshared(
+        "DecodeProtoV2", inputs,
+        {{"message_type", std::string("M")},
+         {"descriptor_source", "bytes://" + set.SerializeAsString()},
+         {"field_names", Names{}},
+         {"output_types", Types{}},
+         {"message_format", std::string(format)},
+         {"sanitize", true}},
+        *memory);
+  };
+  const auto repeated = [](const char* one, size_t size, int count) {
+    std::string all;
+    for (int i = 0; i < count; ++i) all.append(one, size);
+    return all;
+  };
+  for (const int count : {100, 1000}) {
+    const auto binary = read(repeated("\x0a\x00", 2, count), "binary");
+    const auto text = read(
+        repeated("next{}", 6, count / 2) + repeated("next<>", 6, count / 2),
+        "text");
+    for (const auto* each : {&binary, &text}) {
+      if (count == 100) {
+        CHECK_MESSAGE(each->ok(), each->status().to_string());
+      } else {
+        expect_error(*each, Code::kResourceExhausted,
+                     "[DecodeProtoV2] message 1 cannot be read: out of memory: "
+                     "a parser of 1001 messages needs");
+      }
+    }
+  }
+  // So does the descriptor itself.
+  set.Clear();
+  for (int i = 0; i < 100000; ++i) set.add_file();
+  expect_error(read("", "binary"), Code::kResourceExhausted,
+               "[DecodeProtoV2] out of memory: a parser of the descriptor "
+               "needs");
+  CHECK(memory->ledger().in_use() == 0);
 }
 
 }  // namespace tagflow::devices
