@@ -161,7 +161,7 @@ TEST_CASE("rows without elements count in the memory that there is") {
 
 TEST_CASE("ragged tensors in ragged tensors are freed without recursion") {
   Tensor nested = floats({1});
-  for (int depth = 0; depth < 200000; ++depth) {
+  for (int depth = 0; depth < 100000; ++depth) {
     const DataType nested_type = nested.dtype();
     std::vector<Tensor> inputs{std::move(nested)};
     const auto made = run_unshared("RaggedTensorToVariant", inputs,
