@@ -9,18 +9,27 @@ std::string Iterator::describe() const {
                            : key_.describe();
 }
 
-Status Iterator::start(const KernelContext& context, DatasetRef dataset) {
+Result<std::shared_ptr<RunningPipeline>> Iterator::start(
+    const KernelContext& context, DatasetRef dataset) {
+  return start_at(context, std::move(dataset), std::nullopt);
+}
+
+Result<std::shared_ptr<RunningPipeline>> Iterator::start_at(
+    const KernelContext& context, DatasetRef dataset,
+    std::optional<int64_t> position) {
   TAGFLOW_RETURN_IF_ERROR(spec_.check(dataset->spec(), dataset->describe())
                               .with_prefix(fmt::format("{}: ", describe())));
   auto started = std::make_shared<RunningPipeline>(context, dataset);
-  {
-    const std::lock_guard lock(mutex_);
-    started->skip(std::exchange(begin_, 0));
-    std::swap(pipeline_, started);
-    dataset_ = std::move(dataset);
-  }
-  if (started != nullptr)
-    started->end(
+  const std::lock_guard lock(mutex_);
+  started->skip(position ? *position : std::exchange(begin_, 0));
+  std::swap(pipeline_, started);
+  dataset_ = std::move(dataset);
+  return started;
+}
+
+Status Iterator::end_replaced(const std::shared_ptr<RunningPipeline>& before) {
+  if (before != nullptr)
+    before->end(
         error(Code::kCancelled, "{} was initialised again", describe()));
   // It may have ended meanwhile.
   if (has_ended()) on_end(ended());
@@ -37,18 +46,19 @@ Result<int64_t> Iterator::position() const {
   return not_initialised();
 }
 
-Status Iterator::go_to(const KernelContext& context, int64_t position) {
+Result<std::shared_ptr<RunningPipeline>> Iterator::go_to(
+    const KernelContext& context, int64_t position) {
   std::optional<DatasetRef> dataset;
   {
     const std::lock_guard lock(mutex_);
     if (pipeline_ == nullptr) return not_initialised();
     dataset = dataset_;
-    begin_ = position;
   }
-  return start(context, *std::move(dataset));
+  return start_at(context, *std::move(dataset), position);
 }
 
 Status Iterator::not_initialised() const {
+  if (Status reason = ended(); !reason.ok()) return reason;
   return error(Code::kFailedPrecondition,
                "{} has no dataset yet: its initializer must run first",
                describe());

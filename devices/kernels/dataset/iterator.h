@@ -31,15 +31,24 @@ class Iterator final : public StateObject, public SavedContents {
   const ElementSpec& spec() const { return spec_; }
   // From now on it gives the elements of `dataset`, from the first one on, or
   // from the one at which it was saved.
+  // The pipeline before, which may be null, is for end_replaced().
   // InvalidArgument if they are of other types or shapes.
-  Status start(const KernelContext& context, DatasetRef dataset);
+  Result<std::shared_ptr<RunningPipeline>> start(const KernelContext& context,
+                                                 DatasetRef dataset);
   // Null if it was not initialised.
   std::shared_ptr<RunningPipeline> pipeline() const;
   // How many answers it has given. FailedPrecondition if it was not
   // initialised.
   Result<int64_t> position() const;
-  // Begins again, and gives what comes after so many answers. The same error.
-  Status go_to(const KernelContext& context, int64_t position);
+  // Begins again, and gives what comes after so many answers. The same error;
+  // otherwise as start().
+  Result<std::shared_ptr<RunningPipeline>> go_to(const KernelContext& context,
+                                                 int64_t position);
+  // Ends what was replaced, which may remove files and wait for others. An
+  // error if the iterator itself has ended meanwhile.
+  Status end_replaced(const std::shared_ptr<RunningPipeline>& before);
+  // The error for an iterator without a pipeline. Never OK.
+  Status not_initialised() const;
   std::string describe() const override;
 
   Result<std::vector<Tensor>> save() const override;
@@ -50,7 +59,10 @@ class Iterator final : public StateObject, public SavedContents {
   void on_end(const Status& reason) override;
 
  private:
-  Status not_initialised() const;
+  // Without a position: where the next iteration begins.
+  Result<std::shared_ptr<RunningPipeline>> start_at(
+      const KernelContext& context, DatasetRef dataset,
+      std::optional<int64_t> position);
 
   const ResourceKey key_;
   const ElementSpec spec_;

@@ -16,6 +16,21 @@ Status of_op(const KernelContext& context, Status status) {
       fmt::format("[{}] ", context.node().op()));
 }
 
+// Replaces the pipeline by that of start(), as one effect of the run. What was
+// replaced ends behind the effect, since that may take long.
+template <class Start>
+Status replace(KernelContext& context, Iterator& iterator, const Start& start) {
+  std::shared_ptr<RunningPipeline> before;
+  {
+    const Commit commit = context.commit();
+    if (!commit) return error(Code::kCancelled, "the run was answered before");
+    auto started = start();
+    if (!started.ok()) return of_op(context, std::move(started).status());
+    before = *std::move(started);
+  }
+  return of_op(context, iterator.end_replaced(before));
+}
+
 // --- Creation ---------------------------------------------------------------
 
 class IteratorKernel : public CheapKernel {
@@ -111,7 +126,8 @@ class OneShotIteratorKernel final : public IteratorKernel {
     const auto dataset = make_ref_counted<Dataset>(
         context.node().op(), context.node().name(), spec(), std::move(parts));
     Ref<Iterator> iterator = new_iterator();
-    TAGFLOW_RETURN_IF_ERROR(iterator->start(context, DatasetRef(dataset)));
+    TAGFLOW_RETURN_IF_ERROR(
+        iterator->start(context, DatasetRef(dataset)).status());
     return Ref<StateObject>(std::move(iterator));
   }
 
@@ -126,9 +142,9 @@ class MakeIteratorKernel final : public CheapKernel {
     Result<DatasetRef> dataset = dataset_of(context.input(0), "input 0");
     if (!dataset.ok()) return of_op(context, std::move(dataset).status());
     TAGFLOW_ASSIGN(Iterator * iterator, handle_input<Iterator>(context, 1));
-    const Commit commit = context.commit();
-    if (!commit) return error(Code::kCancelled, "the run was answered before");
-    return of_op(context, iterator->start(context, *std::move(dataset)));
+    return replace(context, *iterator, [&] {
+      return iterator->start(context, *std::move(dataset));
+    });
   }
   bool is_bookkeeping() const override { return true; }
 };
@@ -180,8 +196,7 @@ class GetNextKernel final : public AsyncKernel {
     TAGFLOW_RETURN_IF_ERROR(
         of_op(context, spec_.check(iterator->spec(), iterator->describe())));
     auto pipeline = iterator->pipeline();
-    if (pipeline == nullptr)
-      return of_op(context, iterator->position().status());
+    if (pipeline == nullptr) return of_op(context, iterator->not_initialised());
     return pipeline;
   }
 
@@ -238,9 +253,8 @@ class DeserializeIteratorKernel final : public CheapKernel {
     if (saved == nullptr)
       return context.fail("input 1 must be the position of an iterator, not {}",
                           input.describe());
-    const Commit commit = context.commit();
-    if (!commit) return error(Code::kCancelled, "the run was answered before");
-    return of_op(context, iterator->go_to(context, saved->position()));
+    return replace(context, *iterator,
+                   [&] { return iterator->go_to(context, saved->position()); });
   }
   bool is_bookkeeping() const override { return true; }
 };

@@ -220,8 +220,9 @@ class RecordInputKernel final : public AsyncKernel {
     const auto object = resource_.find_or_make(
         context, [&]() -> Result<Ref<StateObject>> { return start(context); });
     if (!object.ok()) return done(object.status());
-    const auto pipeline = static_cast<const Iterator&>(**object).pipeline();
-    if (pipeline == nullptr) return done((*object)->ended());
+    const auto& iterator = static_cast<const Iterator&>(**object);
+    const auto pipeline = iterator.pipeline();
+    if (pipeline == nullptr) return done(iterator.not_initialised());
     pipeline->ask(std::make_shared<WaitingKernel>(context, std::move(done),
                                                   element_spec_));
   }
@@ -254,9 +255,11 @@ class RecordInputKernel final : public AsyncKernel {
         }};
     auto iterator = make_ref_counted<Iterator>(resource_.key(), element_spec_);
     TAGFLOW_RETURN_IF_ERROR(
-        iterator->start(context, DatasetRef(make_ref_counted<Dataset>(
-                                     context.node().op(), context.node().name(),
-                                     element_spec_, std::move(parts)))));
+        iterator
+            ->start(context, DatasetRef(make_ref_counted<Dataset>(
+                                 context.node().op(), context.node().name(),
+                                 element_spec_, std::move(parts))))
+            .status());
     return Ref<StateObject>(std::move(iterator));
   }
 

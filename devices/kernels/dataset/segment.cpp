@@ -156,7 +156,6 @@ void RootSegment::work() {
     if (to_skip_ > 0 && !is_end) {
       --to_skip_;
       is_taken = true;
-      position_.fetch_add(1, std::memory_order_relaxed);
     }
     while (!is_taken) {
       const auto request = take_request();

@@ -112,9 +112,12 @@ class RootSegment final : public Segment {
   void end(const Status& reason) noexcept;
   // How many answers, elements and errors, it has given.
   int64_t position() const { return position_.load(std::memory_order_relaxed); }
-  // Makes the first `count` answers, and gives them to nobody. REQUIRES: nobody
-  // has asked yet.
-  void skip(int64_t count) { to_skip_ = count; }
+  // Makes the first `count` answers, and gives them to nobody: its position is
+  // behind them at once. REQUIRES: nobody has asked yet.
+  void skip(int64_t count) {
+    to_skip_ = count;
+    position_.store(count, std::memory_order_relaxed);
+  }
 
  protected:
   void work() override;
