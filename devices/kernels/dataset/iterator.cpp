@@ -11,17 +11,20 @@ std::string Iterator::describe() const {
 
 Result<std::shared_ptr<RunningPipeline>> Iterator::start(
     const KernelContext& context, DatasetRef dataset) {
-  return start_at(context, std::move(dataset), std::nullopt);
+  return start_at(context, std::move(dataset), nullptr);
 }
 
 Result<std::shared_ptr<RunningPipeline>> Iterator::start_at(
     const KernelContext& context, DatasetRef dataset,
-    std::optional<int64_t> position) {
+    const IteratorPlace* place) {
   TAGFLOW_RETURN_IF_ERROR(spec_.check(dataset->spec(), dataset->describe())
                               .with_prefix(fmt::format("{}: ", describe())));
   auto started = std::make_shared<RunningPipeline>(context, dataset);
   const std::lock_guard lock(mutex_);
-  started->skip(position ? *position : std::exchange(begin_, 0));
+  if (place != nullptr)
+    started->begin_at(*place, pipeline_.get());
+  else
+    started->begin_at(std::exchange(begin_, {}), nullptr);
   std::swap(pipeline_, started);
   dataset_ = std::move(dataset);
   return started;
@@ -41,20 +44,20 @@ std::shared_ptr<RunningPipeline> Iterator::pipeline() const {
   return pipeline_;
 }
 
-Result<int64_t> Iterator::position() const {
-  if (const auto running = pipeline()) return running->position();
+Result<IteratorPlace> Iterator::place() const {
+  if (const auto running = pipeline()) return running->place();
   return not_initialised();
 }
 
 Result<std::shared_ptr<RunningPipeline>> Iterator::go_to(
-    const KernelContext& context, int64_t position) {
+    const KernelContext& context, const IteratorPlace& place) {
   std::optional<DatasetRef> dataset;
   {
     const std::lock_guard lock(mutex_);
     if (pipeline_ == nullptr) return not_initialised();
     dataset = dataset_;
   }
-  return start_at(context, *std::move(dataset), position);
+  return start_at(context, *std::move(dataset), &place);
 }
 
 Status Iterator::not_initialised() const {
@@ -66,22 +69,39 @@ Status Iterator::not_initialised() const {
 
 Result<std::vector<Tensor>> Iterator::save() const {
   const std::lock_guard lock(mutex_);
-  return std::vector<Tensor>{numbers_tensor(
-      {{pipeline_ == nullptr ? begin_ : pipeline_->position()}})};
+  const IteratorPlace place =
+      pipeline_ == nullptr ? begin_ : pipeline_->place();
+  std::vector<int64_t> numbers{place.position};
+  std::vector<Tensor> saved(1);
+  for (const auto& [node, seeds] : place.drawn) {
+    numbers.insert(numbers.end(), {seeds.seed, seeds.seed2});
+    saved.push_back(Tensor::scalar(node));
+  }
+  saved[0] = numbers_tensor(numbers);
+  return saved;
 }
 
 Status Iterator::restore(const KernelContext& context,
                          std::span<const Tensor> saved) {
   ContentsReader reader(context, saved);
   TAGFLOW_ASSIGN(const std::vector<int64_t> numbers, reader.numbers(1));
-  if (numbers.size() != 1 || numbers[0] < 0) return damaged_contents(context);
+  if (numbers.size() % 2 != 1 || numbers[0] < 0)
+    return damaged_contents(context);
+  IteratorPlace place{numbers[0], {}};
+  TAGFLOW_ASSIGN(const auto nodes, reader.tensors(numbers.size() / 2));
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].dtype() != DataType::kString || nodes[i].num_elements() != 1)
+      return damaged_contents(context);
+    place.drawn[*nodes[i].data<std::string>()] = {numbers[2 * i + 1],
+                                                  numbers[2 * i + 2]};
+  }
   {
     const std::lock_guard lock(mutex_);
     // A one-shot iterator has begun, and nobody has asked it.
     if (pipeline_ != nullptr)
-      pipeline_->skip(numbers[0]);
+      pipeline_->begin_at(place, nullptr);
     else
-      begin_ = numbers[0];
+      begin_ = std::move(place);
   }
   return reader.end();
 }

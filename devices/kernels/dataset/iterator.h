@@ -15,9 +15,10 @@ namespace tagflow::devices {
 // Life cycle: made without a dataset; initialised, any number of times, each of
 // which ends the iteration before; ended. Thread-safe.
 //
-// A checkpoint has how many elements it has given. An iterator that is restored
-// makes these again when it is initialised the next time, and gives those after
-// them: the order of elements depends on the graph and the seeds only.
+// A checkpoint has how many elements it has given, and the seeds that were
+// drawn for them. An iterator that is restored makes these again when it is
+// initialised the next time, and gives those after them. So they must not
+// depend on anything else: seed generators must be made anew for an iteration.
 class Iterator final : public StateObject, public SavedContents {
  public:
   static constexpr std::string_view kKind = kIteratorKind;
@@ -37,13 +38,12 @@ class Iterator final : public StateObject, public SavedContents {
                                                  DatasetRef dataset);
   // Null if it was not initialised.
   std::shared_ptr<RunningPipeline> pipeline() const;
-  // How many answers it has given. FailedPrecondition if it was not
-  // initialised.
-  Result<int64_t> position() const;
-  // Begins again, and gives what comes after so many answers. The same error;
+  // FailedPrecondition if it was not initialised.
+  Result<IteratorPlace> place() const;
+  // Begins again, and gives what comes after that place. The same error;
   // otherwise as start().
   Result<std::shared_ptr<RunningPipeline>> go_to(const KernelContext& context,
-                                                 int64_t position);
+                                                 const IteratorPlace& place);
   // Ends what was replaced, which may remove files and wait for others. An
   // error if the iterator itself has ended meanwhile.
   Status end_replaced(const std::shared_ptr<RunningPipeline>& before);
@@ -62,14 +62,14 @@ class Iterator final : public StateObject, public SavedContents {
   // Without a position: where the next iteration begins.
   Result<std::shared_ptr<RunningPipeline>> start_at(
       const KernelContext& context, DatasetRef dataset,
-      std::optional<int64_t> position);
+      const IteratorPlace* place);
 
   const ResourceKey key_;
   const ElementSpec spec_;
   mutable std::mutex mutex_;  // guards the below
   std::shared_ptr<RunningPipeline> pipeline_;
   std::optional<DatasetRef> dataset_;  // that of the pipeline
-  int64_t begin_ = 0;  // the position at which the next iteration begins
+  IteratorPlace begin_;                // where the next iteration begins
 };
 
 }  // namespace tagflow::devices

@@ -1,4 +1,5 @@
 // Iterators: their creation, initialisation and handles, and IteratorGetNext.
+#include "devices/counted_growth.h"
 #include "devices/kernels/containers/optional.h"
 #include "devices/kernels/dataset/element_answer.h"
 #include "devices/kernels/dataset/function_call.h"
@@ -208,16 +209,21 @@ class GetNextKernel final : public AsyncKernel {
 // Where an iterator is, as a value.
 class IteratorPosition final : public VariantValue {
  public:
-  explicit IteratorPosition(int64_t position) : position_(position) {}
+  explicit IteratorPosition(IteratorPlace place) : place_(std::move(place)) {}
 
-  int64_t position() const { return position_; }
+  const IteratorPlace& place() const { return place_; }
   std::string describe() const override {
-    return fmt::format("the position of an iterator, {}", position_);
+    return fmt::format("the position of an iterator, {}", place_.position);
   }
-  size_t own_bytes() const override { return sizeof(*this); }
+  size_t own_bytes() const override {
+    size_t bytes = sizeof(*this);
+    for (const auto& [node, seeds] : place_.drawn)
+      bytes += kNodeBytes + sizeof node + node.size() + sizeof seeds;
+    return bytes;
+  }
 
  private:
-  const int64_t position_;
+  const IteratorPlace place_;
 };
 
 // What functions keep outside of the iterator is not part of its position,
@@ -229,11 +235,11 @@ class SerializeIteratorKernel final : public CheapKernel {
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const Iterator* iterator,
                    handle_input<Iterator>(context, 0));
-    const Result<int64_t> position = iterator->position();
-    if (!position.ok()) return of_op(context, position.status());
+    Result<IteratorPlace> place = iterator->place();
+    if (!place.ok()) return of_op(context, std::move(place).status());
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, {1}));
     *output->mutable_data<Variant>() =
-        Variant(make_ref_counted<IteratorPosition>(*position));
+        Variant(make_ref_counted<IteratorPosition>(*std::move(place)));
     return {};
   }
   bool is_bookkeeping() const override { return true; }
@@ -254,7 +260,7 @@ class DeserializeIteratorKernel final : public CheapKernel {
       return context.fail("input 1 must be the position of an iterator, not {}",
                           input.describe());
     return replace(context, *iterator,
-                   [&] { return iterator->go_to(context, saved->position()); });
+                   [&] { return iterator->go_to(context, saved->place()); });
   }
   bool is_bookkeeping() const override { return true; }
 };

@@ -37,6 +37,50 @@ void Pipeline::sweep() {
   next_sweep_ = 2 * shared_.size() + 64;
 }
 
+ShuffleSeeds Pipeline::seeds_of(const std::string& node,
+                                const std::function<ShuffleSeeds()>& draw) {
+  const std::lock_guard lock(mutex_);
+  auto found = drawn_.find(node);
+  if (found == drawn_.end()) found = drawn_.emplace(node, draw()).first;
+  ShuffleSeeds seeds = found->second;
+  // The first one is as it was drawn.
+  seeds.seed = int64_t(uint64_t(seeds.seed) +
+                       uint64_t(seeds_given_[node]++) * 0x9e3779b97f4a7c15);
+  return seeds;
+}
+
+Ref<SharedSource> Pipeline::source(const Ref<SharedSource>& source) {
+  const std::lock_guard lock(mutex_);
+  const auto found = sources_.find(source.get());
+  if (found != sources_.end())
+    return found->second.used ? found->second.used : source;
+  if (sources_.size() >= next_source_sweep_) {
+    // Those of functions' results that are gone.
+    std::erase_if(sources_,
+                  [](const auto& entry) { return entry.second.key->unique(); });
+    next_source_sweep_ = 2 * sources_.size() + 64;
+  }
+  sources_.emplace(source.get(), Source{source, source->copy(), {}});
+  return source;
+}
+
+DrawnByNode Pipeline::drawn() const {
+  const std::lock_guard lock(mutex_);
+  return drawn_;
+}
+
+void Pipeline::begin_again(DrawnByNode drawn, const Pipeline* before) {
+  std::map<const SharedSource*, Source> sources;
+  if (before != nullptr) {
+    const std::lock_guard lock(before->mutex_);
+    sources = before->sources_;
+  }
+  for (auto& [key, source] : sources) source.used = source.start->copy();
+  const std::lock_guard lock(mutex_);
+  drawn_ = std::move(drawn);
+  sources_ = std::move(sources);
+}
+
 bool Pipeline::add(const std::shared_ptr<Part>& part) {
   const std::lock_guard lock(mutex_);
   std::erase_if(parts_, [](const auto& known) { return known.expired(); });

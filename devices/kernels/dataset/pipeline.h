@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,8 +13,22 @@
 #include "devices/kernel.h"
 #include "devices/kernels/dataset/dataset.h"
 #include "devices/kernels/dataset/segment.h"
+#include "devices/state/resource_manager.h"
 
 namespace tagflow::devices {
+
+struct ShuffleSeeds {
+  int64_t seed = 0;
+  int64_t seed2 = 0;
+};
+// What was drawn for the nodes of a pipeline that have no seeds, by name.
+using DrawnByNode = std::map<std::string, ShuffleSeeds>;
+
+// State that pipelines use and change, one after the other. Thread-safe.
+class SharedSource : public StateObject {
+ public:
+  virtual Ref<SharedSource> copy() const = 0;
+};
 
 // See Note [Pipelines] in stage.h. Owned by its segments and whoever started
 // it. Thread-safe.
@@ -36,6 +51,17 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   int64_t open_calls(int64_t wanted) const;
   // Runs `work` soon on a worker; at once, on this thread, without a host.
   void post(std::function<void()> work) const;
+
+  // Seeds for a node that has none: draw() gives them, once for a pipeline, and
+  // further ones follow from these.
+  ShuffleSeeds seeds_of(const std::string& node,
+                        const std::function<ShuffleSeeds()>& draw);
+  // `source`, or what stands for it in a pipeline that begins again.
+  Ref<SharedSource> source(const Ref<SharedSource>& source);
+  DrawnByNode drawn() const;
+  // Uses those seeds again, and, if `before` is not null, the sources as they
+  // were when that pipeline began. REQUIRES: nothing was drawn yet.
+  void begin_again(DrawnByNode drawn, const Pipeline* before);
 
   // What an iteration has outside of its stages, as a file that it writes.
   class Part {
@@ -79,11 +105,26 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   const std::shared_ptr<CallGroup> calls_;
   Allocator& allocator_;
   const uint64_t seed_;
-  std::mutex mutex_;  // guards the below
+  struct Source {
+    Ref<SharedSource> key;
+    Ref<SharedSource> start;  // a copy, as it was at its first use
+    Ref<SharedSource> used;   // null: `key` itself
+  };
+  mutable std::mutex mutex_;  // guards the below
+  DrawnByNode drawn_;
+  std::map<std::string, int64_t> seeds_given_;  // for each node
+  std::map<const SharedSource*, Source> sources_;
+  size_t next_source_sweep_ = 64;
   std::map<const VariantValue*, Shared> shared_;
   size_t next_sweep_ = 64;
   std::vector<std::weak_ptr<Part>> parts_;
   bool has_ended_ = false;
+};
+
+// Where an iteration is.
+struct IteratorPlace {
+  int64_t position = 0;  // as of RootSegment
+  DrawnByNode drawn;
 };
 
 class WaitingKernel;  // devices/kernels/dataset/element_answer.h
@@ -101,7 +142,14 @@ class RunningPipeline {
   void ask(const std::shared_ptr<WaitingKernel>& request);
   // As of RootSegment.
   int64_t position() const { return root_->position(); }
-  void skip(int64_t count) { root_->skip(count); }
+  IteratorPlace place() const { return {position(), pipeline_->drawn()}; }
+  // Makes the same elements again up to that place, and gives those after it.
+  // REQUIRES: nobody has asked yet.
+  void begin_at(const IteratorPlace& place, const RunningPipeline* before) {
+    pipeline_->begin_again(place.drawn,
+                           before == nullptr ? nullptr : &*before->pipeline_);
+    root_->skip(place.position);
+  }
   // Cancels the open calls, and refuses all requests.
   void end(const Status& reason);
 

@@ -15,54 +15,54 @@
 
 namespace tagflow::devices {
 
-ShuffleSeeds SeedGenerator::next() {
-  if (!reshuffles_) return seeds_;
+Result<Ref<DrawnSeeds>> DrawnSeeds::of_node(const KernelContext& context) {
+  TAGFLOW_ASSIGN(ResourceManager * state, state_of(context));
+  const std::string& name = context.node().name();
+  const ResourceKey key{"", std::string(kKind), name};
+  TAGFLOW_ASSIGN(const Ref<StateObject> found, state->find_or_make(key, [&] {
+    return Result<Ref<StateObject>>(
+        Ref<StateObject>(make_ref_counted<DrawnSeeds>(name)));
+  }));
+  return Ref<DrawnSeeds>(static_cast<DrawnSeeds*>(found.get()));
+}
+
+ShuffleSeeds DrawnSeeds::next(Pipeline& pipeline) {
+  bool is_new = false;
+  const ShuffleSeeds seeds = pipeline.seeds_of(name_, [&] {
+    is_new = true;
+    MurmurHash hash(pipeline.seed(), name_.size());
+    hash.add(name_);
+    // Two zeros are seeds like any others here.
+    return ShuffleSeeds{int64_t(hash.value()),
+                        drawn_.fetch_add(1, std::memory_order_relaxed)};
+  });
+  // Of a checkpoint: later ones are others.
+  for (int64_t known = drawn_.load(std::memory_order_relaxed);
+       !is_new && known <= seeds.seed2;)
+    if (drawn_.compare_exchange_weak(known, seeds.seed2 + 1)) break;
+  return seeds;
+}
+
+std::string DrawnSeeds::describe() const {
+  return fmt::format("{} of \"{}\"", kKind, name_);
+}
+
+ShuffleSeeds SeedGenerator::next(Pipeline& pipeline) {
   const std::lock_guard lock(mutex_);
-  const int64_t seed = numbers_.next();
-  return {seed, int64_t(numbers_.next())};
+  if (!state_) state_.emplace(drawn_->next(pipeline));
+  if (!reshuffles_) return state_->seeds;
+  const int64_t seed = state_->numbers.next();
+  return {seed, int64_t(state_->numbers.next())};
+}
+
+Ref<SharedSource> SeedGenerator::copy() const {
+  const std::lock_guard lock(mutex_);
+  auto copied = make_ref_counted<SeedGenerator>(drawn_, reshuffles_);
+  copied->state_ = state_;
+  return Ref<SharedSource>(copied);
 }
 
 namespace {
-
-// The seeds of one node whose own are two zeros, which stand for seeds that are
-// drawn: others in each iteration, and in each session, unless the sessions
-// have the same seed. Thread-safe.
-class DrawnSeeds final : public StateObject {
- public:
-  static constexpr std::string_view kKind = "drawn seeds";
-
-  // That of the node, which is made at its first use.
-  static Result<Ref<DrawnSeeds>> of_node(const KernelContext& context) {
-    TAGFLOW_ASSIGN(ResourceManager * state, state_of(context));
-    const std::string& name = context.node().name();
-    const ResourceKey key{"", std::string(kKind), name};
-    TAGFLOW_ASSIGN(const Ref<StateObject> found, state->find_or_make(key, [&] {
-      return Result<Ref<StateObject>>(
-          Ref<StateObject>(make_ref_counted<DrawnSeeds>(name)));
-    }));
-    return Ref<DrawnSeeds>(static_cast<DrawnSeeds*>(found.get()));
-  }
-
-  explicit DrawnSeeds(std::string name) : name_(std::move(name)) {}
-
-  ShuffleSeeds next(uint64_t session_seed) {
-    const int64_t number = drawn_.fetch_add(1, std::memory_order_relaxed);
-    MurmurHash hash(session_seed, name_.size());
-    hash.add(name_);
-    // Two zeros are seeds like any others here.
-    return {int64_t(hash.value()), number};
-  }
-  std::string describe() const override {
-    return fmt::format("{} of \"{}\"", kKind, name_);
-  }
-
- protected:
-  void on_end(const Status&) override {}
-
- private:
-  const std::string name_;
-  std::atomic<int64_t> drawn_{0};
-};
 
 bool are_drawn(const ShuffleSeeds& seeds) {
   return seeds.seed == 0 && seeds.seed2 == 0;
@@ -194,14 +194,18 @@ struct EpochSeeds {
 
 ShuffleSeeds seeds_for(Pipeline& pipeline, const Dataset& self,
                        const ShuffleSpec& spec) {
-  if (spec.generator) return spec.generator->next();
+  if (spec.generator) {
+    const auto source = pipeline.source(Ref<SharedSource>(spec.generator));
+    return static_cast<SeedGenerator&>(*source).next(pipeline);
+  }
   const auto shared = pipeline.shared_of<EpochSeeds>(&self);
   const std::lock_guard lock(shared->mutex);
   if (!shared->generator)
-    shared->generator = make_ref_counted<SeedGenerator>(
-        spec.drawn ? spec.drawn->next(pipeline.seed()) : spec.seeds,
-        spec.reshuffles);
-  return shared->generator->next();
+    shared->generator =
+        spec.drawn
+            ? make_ref_counted<SeedGenerator>(spec.drawn, spec.reshuffles)
+            : make_ref_counted<SeedGenerator>(spec.seeds, spec.reshuffles);
+  return shared->generator->next(pipeline);
 }
 
 int64_t shuffled_cardinality(int64_t cardinality, int64_t epochs) {
@@ -293,13 +297,15 @@ class SeedGeneratorKernel final : public CheapKernel {
     if (context.num_inputs() > 2) {
       TAGFLOW_ASSIGN(reshuffles, args.flag(2, "reshuffle"));
     }
+    Ref<SeedGenerator> generator;
     if (are_drawn(seeds)) {
       TAGFLOW_ASSIGN(const auto drawn, DrawnSeeds::of_node(context));
-      seeds = drawn->next(context.step().seed);
+      generator = make_ref_counted<SeedGenerator>(drawn, reshuffles);
+    } else {
+      generator = make_ref_counted<SeedGenerator>(seeds, reshuffles);
     }
     TAGFLOW_RETURN_IF_ERROR(resource_.set_handle(context, [&] {
-      return Result<Ref<StateObject>>(
-          Ref<StateObject>(make_ref_counted<SeedGenerator>(seeds, reshuffles)));
+      return Result<Ref<StateObject>>(Ref<StateObject>(generator));
     }));
     return context.allocate_output(1, {}).status();
   }

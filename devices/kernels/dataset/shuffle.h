@@ -1,9 +1,12 @@
 // SeedGenerator: the seeds of a dataset that is shuffled anew in each epoch.
 #pragma once
 
+#include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
 
+#include "devices/kernels/dataset/pipeline.h"
 #include "devices/philox.h"
 #include "devices/state/resource_manager.h"
 
@@ -29,33 +32,61 @@ class SeededNumbers {
   size_t used_ = block_.size();
 };
 
-struct ShuffleSeeds {
-  int64_t seed = 0;
-  int64_t seed2 = 0;
+// The seeds of one node whose own are two zeros, which stand for seeds that are
+// drawn: others in each iteration, and in each session, unless the sessions
+// have the same seed. Thread-safe.
+class DrawnSeeds final : public StateObject {
+ public:
+  static constexpr std::string_view kKind = "drawn seeds";
+
+  // That of the node, which is made at its first use.
+  static Result<Ref<DrawnSeeds>> of_node(const KernelContext& context);
+
+  explicit DrawnSeeds(std::string name) : name_(std::move(name)) {}
+
+  // Those of that pipeline.
+  ShuffleSeeds next(Pipeline& pipeline);
+  std::string describe() const override;
+
+ protected:
+  void on_end(const Status&) override {}
+
+ private:
+  const std::string name_;
+  std::atomic<int64_t> drawn_{0};
 };
 
 // Thread-safe.
-class SeedGenerator final : public StateObject {
+class SeedGenerator final : public SharedSource {
  public:
   static constexpr std::string_view kKind = "seed generator";
 
   // Gives the seeds themselves, or, if `reshuffles`, others each time.
   SeedGenerator(const ShuffleSeeds& seeds, bool reshuffles)
-      : seeds_(seeds),
-        reshuffles_(reshuffles),
-        numbers_(seeds.seed, seeds.seed2) {}
+      : reshuffles_(reshuffles), state_(State(seeds)) {}
+  // Draws its seeds for the first pipeline that asks.
+  SeedGenerator(Ref<DrawnSeeds> drawn, bool reshuffles)
+      : reshuffles_(reshuffles), drawn_(std::move(drawn)) {}
 
-  ShuffleSeeds next();
+  ShuffleSeeds next(Pipeline& pipeline);
+  Ref<SharedSource> copy() const override;
   std::string describe() const override { return std::string(kKind); }
 
  protected:
   void on_end(const Status&) override {}
 
  private:
-  const ShuffleSeeds seeds_;
+  struct State {
+    explicit State(const ShuffleSeeds& given)
+        : seeds(given), numbers(given.seed, given.seed2) {}
+    ShuffleSeeds seeds;
+    SeededNumbers numbers;
+  };
+
   const bool reshuffles_;
-  std::mutex mutex_;  // guards the below
-  SeededNumbers numbers_;
+  Ref<DrawnSeeds> drawn_;     // null: it was given its seeds
+  mutable std::mutex mutex_;  // guards the below
+  std::optional<State> state_;
 };
 
 }  // namespace tagflow::devices
