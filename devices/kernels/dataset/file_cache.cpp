@@ -40,17 +40,19 @@ class CacheKeys {
 class CacheReader final : public Stage {
  public:
   CacheReader(const Dataset& dataset, std::unique_ptr<BundleReader> reader,
-              Allocator& allocator)
+              Allocator& allocator, std::string title)
       : spec_(dataset.spec()),
         keys_(spec_.types.size()),
         reader_(std::move(reader)),
         allocator_(allocator),
+        title_(std::move(title)),
         count_(int64_t(reader_->tensors().size() / keys_.components())) {}
 
   Progress next(Pull& pull) override {
     if (at_ == count_) return Progress::kEnd;
     Result<Element> element = read(at_++);
-    if (!element.ok()) return pull.fail(std::move(element).status());
+    if (!element.ok())
+      return pull.fail(std::move(element).status().with_prefix(title_));
     return pull.give(*std::move(element));
   }
 
@@ -69,6 +71,7 @@ class CacheReader final : public Stage {
   const CacheKeys keys_;
   const std::unique_ptr<BundleReader> reader_;
   Allocator& allocator_;
+  const std::string title_;  // for errors
   const int64_t count_;
   int64_t at_ = 0;
 };
@@ -156,8 +159,11 @@ class CacheOutput final : public Pipeline::Part {
 
 class CacheWriter final : public Stage {
  public:
-  CacheWriter(StagePtr input, std::shared_ptr<CacheOutput> output)
-      : input_(std::move(input)), output_(std::move(output)) {}
+  CacheWriter(StagePtr input, std::shared_ptr<CacheOutput> output,
+              std::string title)
+      : input_(std::move(input)),
+        output_(std::move(output)),
+        title_(std::move(title)) {}
 
   Progress next(Pull& pull) override {
     if (!failed_.ok()) return pull.fail(failed_);
@@ -166,15 +172,16 @@ class CacheWriter final : public Stage {
     is_over_ = progress == Progress::kEnd;
     // What failed is missing in later iterations, too, as in TensorFlow.
     if (progress == Progress::kElement)
-      failed_ = output_->write(pull.element);
+      failed_ = output_->write(pull.element).with_prefix(title_);
     else if (progress == Progress::kEnd)
-      failed_ = output_->finish();
+      failed_ = output_->finish().with_prefix(title_);
     return failed_.ok() ? progress : pull.fail(failed_);
   }
 
  private:
   const StagePtr input_;
   const std::shared_ptr<CacheOutput> output_;
+  const std::string title_;  // for errors
   bool is_over_ = false;
   Status failed_;  // for ever
 };
@@ -197,8 +204,7 @@ class FileCacheStage final : public Stage {
       if (stage.ok())
         stage_ = *std::move(stage);
       else
-        failed_ = std::move(stage).status().with_prefix(
-            fmt::format("{}cache \"{}\": ", self_->prefix(), prefix_));
+        failed_ = std::move(stage).status().with_prefix(title());
     }
     return failed_.ok() ? stage_->next(pull) : pull.fail(failed_);
   }
@@ -208,20 +214,29 @@ class FileCacheStage final : public Stage {
     const HostAccess& host = *host_;
     checkpoint::FileSystem& files = host.files();
     auto reader = BundleReader::open(prefix_, files);
-    if (reader.ok())
-      return StagePtr(std::make_unique<CacheReader>(
-          *self_, *std::move(reader), segment_.pipeline().allocator()));
+    if (reader.ok()) return read_from(*std::move(reader));
     if (reader.status().code() != Code::kNotFound)
       return std::move(reader).status();
     TAGFLOW_ASSIGN(auto lock, CacheLock::take(files, prefix_));
+    // Another iteration may have finished it since.
+    reader = BundleReader::open(prefix_, files);
+    if (reader.ok()) return read_from(*std::move(reader));
     TAGFLOW_ASSIGN(auto writer, BundleWriter::create(prefix_, 1, {&files}));
     TAGFLOW_ASSIGN(StagePtr input, input_->start(segment_));
     auto output = std::make_shared<CacheOutput>(
         self_->spec().types.size(), std::move(lock), std::move(writer));
     if (!segment_.pipeline().add(output))
       return error(Code::kCancelled, "the iteration has ended");
-    return StagePtr(
-        std::make_unique<CacheWriter>(std::move(input), std::move(output)));
+    return StagePtr(std::make_unique<CacheWriter>(std::move(input),
+                                                  std::move(output), title()));
+  }
+
+  StagePtr read_from(std::unique_ptr<BundleReader> reader) const {
+    return std::make_unique<CacheReader>(
+        *self_, std::move(reader), segment_.pipeline().allocator(), title());
+  }
+  std::string title() const {
+    return fmt::format("{}cache \"{}\": ", self_->prefix(), prefix_);
   }
 
   Segment& segment_;

@@ -2,6 +2,7 @@
 // order. It is an iterator whose dataset is its own node.
 #include <fmt/format.h>
 
+#include <iterator>
 #include <random>
 
 #include "devices/files/host_access.h"
@@ -89,6 +90,11 @@ class RecordInputStage final : public Stage {
   };
   static constexpr size_t kAtOnce = 16;
 
+  // In a vector that may have grown to twice its size.
+  static size_t bytes_of(const std::string& record) {
+    return 2 * sizeof record + record.size();
+  }
+
   // False: it waits for its turn.
   Result<bool> fill_batch() {
     if (!batch_.valid()) {
@@ -101,7 +107,10 @@ class RecordInputStage final : public Stage {
          filled_ < spec_.batch_size; ++filled_) {
       TAGFLOW_ASSIGN(const bool is_there, fill_buffer());
       if (!is_there) return false;
+      const size_t bytes = bytes_of(buffer_.back());
       rows[filled_] = std::move(buffer_.back());
+      bytes_ -= bytes;
+      charge_.reduce(bytes);
       buffer_.pop_back();
     }
     return true;
@@ -138,8 +147,7 @@ class RecordInputStage final : public Stage {
   Status begin_epoch() {
     ++epoch_;
     added_ = at_ = 0;
-    TAGFLOW_ASSIGN(std::vector<std::string> files,
-                   matching_files(*host_, spec_.pattern, [] { return false; }));
+    TAGFLOW_ASSIGN(std::vector<std::string> files, find_files());
     if (files.empty())
       return error(Code::kNotFound, "Found no files at {}", spec_.pattern);
     const std::string_view bytes(reinterpret_cast<const char*>(&epoch_),
@@ -157,7 +165,23 @@ class RecordInputStage final : public Stage {
     return {};
   }
 
-  Status read_one(Shard& shard) const {
+  // Those of each pattern, in the order of the patterns.
+  Result<std::vector<std::string>> find_files() const {
+    std::vector<std::string> files;
+    for (size_t begin = 0; begin <= spec_.pattern.size();) {
+      const size_t end =
+          std::min(spec_.pattern.find(',', begin), spec_.pattern.size());
+      TAGFLOW_ASSIGN(
+          auto found,
+          matching_files(*host_, spec_.pattern.substr(begin, end - begin),
+                         [this] { return segment_.is_stopped(); }));
+      std::ranges::move(found, std::back_inserter(files));
+      begin = end + 1;
+    }
+    return files;
+  }
+
+  Status read_one(Shard& shard) {
     const std::string& file = shard.files.back();
     Record record;
     const Result<bool> found = read(shard, file, record);
@@ -165,6 +189,11 @@ class RecordInputStage final : public Stage {
       return Status(found.status())
           .with_prefix(fmt::format("file \"{}\": ", file));
     if (*found) {
+      const size_t bytes = bytes_ + bytes_of(record.value);
+      Allocator& memory = segment_.pipeline().allocator();
+      if (!charge_.set(memory, bytes))
+        return out_of_memory(memory, "the buffer of records", bytes);
+      bytes_ = bytes;
       shard.records.push_back(std::move(record.value));
     } else {
       shard.source = nullptr;
@@ -203,6 +232,8 @@ class RecordInputStage final : public Stage {
   std::vector<Shard> shards_;  // which have more
   size_t at_ = 0;              // the shard that is next
   std::vector<std::string> buffer_;
+  size_t bytes_ = 0;  // of the records of the shards and the buffer
+  MemoryCharge charge_;
   Tensor batch_;
   int64_t filled_ = 0;  // rows of the batch
   Status failed_;       // for ever

@@ -46,6 +46,7 @@ class Segment : public std::enable_shared_from_this<Segment> {
   // this for each. If it is false, the stage returns that it waits: other work
   // gets its turn, and the segment is woken.
   bool take_turn();
+  bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
   // How deep the stage that is being made lies below the iterator. next() calls
   // go as deep, so there is a limit.
   int depth() const { return depth_; }

@@ -141,7 +141,10 @@ TEST_CASE("damaged and foreign caches are refused") {
   graph.iterate("cached");
   CHECK(rest(*started(graph)) == "0 1 2 ");
   fs::remove(folder / "c.data-00000-of-00001");
-  CHECK(next_number(*started(graph)).status().code() == Code::kNotFound);
+  const auto missing = next_number(*started(graph)).status();
+  CHECK(missing.code() == Code::kNotFound);
+  CHECK(contains(missing.to_string(), "[CacheDataset \"cached\"]"));
+  CHECK(contains(missing.to_string(), "cache \""));
   std::ofstream(folder / "c.index") << "no index";
   const auto damaged = next_number(*started(graph)).status();
   CHECK(damaged.code() == Code::kDataLoss);

@@ -13,12 +13,20 @@ namespace {
 
 // Ten numbers in an order that is drawn.
 struct Drawn : PipelineGraph {
-  explicit Drawn(int64_t seed = 0) {
+  explicit Drawn(int64_t seed = 0, bool has_generator = false) {
     range("numbers", 10);
     number("buffer", 10);
     number("seed", seed);
-    add({body_node("shuffled", "ShuffleDataset",
-                   {"numbers", "buffer", "seed", "seed"}, with_spec())});
+    if (has_generator)
+      add({body_const("yes", Tensor::scalar(true)),
+           body_node("seeds", "AnonymousSeedGenerator",
+                     {"seed", "seed", "yes"}),
+           body_node("shuffled", "ShuffleDatasetV3",
+                     {"numbers", "buffer", "seed", "seed", "seeds"},
+                     with_spec())});
+    else
+      add({body_node("shuffled", "ShuffleDataset",
+                     {"numbers", "buffer", "seed", "seed"}, with_spec())});
     iterate("shuffled");
     add({body_node("position", "SerializeIterator", {"it"}),
          body_node("go", "DeserializeIterator", {"it", "position"})});
@@ -47,8 +55,9 @@ SessionOptions with_seed(uint64_t seed) {
 }  // namespace
 
 TEST_CASE("an iterator goes to a position that it had") {
-  for (const int64_t seed : {3, 0}) {
-    const auto session = Drawn(seed).session({});
+  for (const auto& [seed, has_generator] :
+       {std::pair(3, false), {0, false}, {3, true}, {0, true}}) {
+    const auto session = Drawn(seed, has_generator).session({});
     const auto go = [&] {
       return session->run({}, {}, {"go"}, within_a_minute()).status();
     };
@@ -87,23 +96,25 @@ TEST_CASE("a drawn order follows from the session's seed and the iteration") {
 }
 
 TEST_CASE("an iteration has its drawn order when it is restored") {
-  const Drawn graph;
-  const auto first = graph.session({});
-  const auto before = epoch(*first);
-  initialise(*first);
-  std::vector<int64_t> numbers = take(*first, 4);
-  const Snapshot snapshot = must(must(Snapshots::create(*first))->take());
-  const auto second = graph.session({});
-  must(must(Snapshots::create(*second))->restore(snapshot));
-  initialise(*second);
-  const auto rest = take(*second, 6);
-  CHECK(rest == take(*first, 6));
-  numbers.insert(numbers.end(), rest.begin(), rest.end());
-  // The next one is another.
-  const auto after = epoch(*second);
-  CHECK(after == epoch(*first));
-  CHECK(after != numbers);
-  CHECK(after != before);
-  std::sort(numbers.begin(), numbers.end());
-  CHECK(numbers == kAll);
+  for (const bool has_generator : {false, true}) {
+    const Drawn graph(0, has_generator);
+    const auto first = graph.session({});
+    const auto before = epoch(*first);
+    initialise(*first);
+    std::vector<int64_t> numbers = take(*first, 4);
+    const Snapshot snapshot = must(must(Snapshots::create(*first))->take());
+    const auto second = graph.session({});
+    must(must(Snapshots::create(*second))->restore(snapshot));
+    initialise(*second);
+    const auto rest = take(*second, 6);
+    CHECK(rest == take(*first, 6));
+    numbers.insert(numbers.end(), rest.begin(), rest.end());
+    // The next one is another.
+    const auto after = epoch(*second);
+    CHECK(after == epoch(*first));
+    CHECK(after != numbers);
+    CHECK(after != before);
+    std::sort(numbers.begin(), numbers.end());
+    CHECK(numbers == kAll);
+  }
 }

@@ -180,6 +180,39 @@ TEST_CASE("errors of RecordInput name the file, and stay") {
         std::string::npos);
 }
 
+TEST_CASE("the files of several patterns are in the order of the patterns") {
+  const auto first = [](const RecordFiles& input, const std::string& patterns) {
+    AttrMap attrs = with(15, 1);
+    attrs["file_pattern"] = patterns;
+    Program p;
+    const Output records = p.s.op("RecordInput", {}, std::move(attrs));
+    const auto got = must(p.try_run({}, {records}));
+    return fmt::format("{}", fmt::join(elements<std::string>(got[0]), " "));
+  };
+  const RecordFiles input(3, 5, with(15, 1));
+  const std::string f = (input.folder.path() / "f").string();
+  const std::string sorted = first(input, f + "*");
+  CHECK(first(input, f + "[01]," + f + "2") == sorted);
+  CHECK(first(input, f + "[12]," + f + "0") == as_sorted(sorted, "201"));
+}
+
+TEST_CASE("RecordInput counts the records that it holds") {
+  const RecordFiles input(1, 20, with(2, 1));
+  input.write("f1", [] {
+    std::string bytes;
+    for (int i = 0; i < 20; ++i)
+      checkpoint::append_record(bytes, std::string(100'000, 'x'));
+    return bytes;
+  }());
+  SessionOptions options;
+  options.devices = "cpu:1:memory=1MiB";
+  const auto status = input.p.try_run({}, {input.output}, options).status();
+  CHECK(status.code() == Code::kResourceExhausted);
+  CHECK_MESSAGE(
+      status.to_string().find("the buffer of records") != std::string::npos,
+      status.to_string());
+}
+
 TEST_CASE("RecordInput reads only what its session may read") {
   const RecordFiles input(1, 3, with(2, 1));
   SessionOptions options;
