@@ -50,18 +50,27 @@ ShuffleSeeds Pipeline::seeds_of(const std::string& node,
 }
 
 Ref<SharedSource> Pipeline::source(const Ref<SharedSource>& source) {
-  const std::lock_guard lock(mutex_);
-  const auto found = sources_.find(source.get());
-  if (found != sources_.end())
+  const auto known = [&]() -> Ref<SharedSource> {
+    const auto found = sources_.find(source.get());
+    if (found == sources_.end()) return {};
     return found->second.used ? found->second.used : source;
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto used = known()) return used;
+  }
+  // Without the lock: a source that draws holds its own, and takes this one.
+  // Nobody here has used the source before it is entered below.
+  Ref<SharedSource> start = source->copy();
+  const std::lock_guard lock(mutex_);
   if (sources_.size() >= next_source_sweep_) {
     // Those of functions' results that are gone.
     std::erase_if(sources_,
                   [](const auto& entry) { return entry.second.key->unique(); });
     next_source_sweep_ = 2 * sources_.size() + 64;
   }
-  sources_.emplace(source.get(), Source{source, source->copy(), {}});
-  return source;
+  sources_.emplace(source.get(), Source{source, std::move(start), {}});
+  return known();
 }
 
 DrawnByNode Pipeline::drawn() const {
