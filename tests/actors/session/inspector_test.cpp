@@ -265,13 +265,13 @@ TEST_CASE("an iteration that begins next is in flight, with its tokens") {
     const auto session = make_session(options, counting_loop({}));
     Pending run(*session, {{"n", Tensor::scalar(INT32_MAX)}}, {"exit"},
                 inspected(inspector));
-    // Between two iterations a token is all that there is of the loop.
+    // Between two iterations a token is all that there is of the loop. Rarely,
+    // a look finds none, since the token is on its way between actors.
     bool has_token = false;
     REQUIRE(comes_true([&] {
       const auto view = inspector.look(kPatience);
       if (!view || view->frames.size() < 2) return false;
       const StepView::Frame& loop = view->frames[1];
-      CHECK(loop.iterations.size() >= 1);
       for (const StepView::Iteration& one : loop.iterations) {
         if (one.fired + one.waiting + one.running + one.untouched > 0) continue;
         CHECK_FALSE(one.is_stopped);
