@@ -21,12 +21,13 @@ int64_t BatchOptions::rows_of_a_run() const {
 }
 
 int64_t BatchOptions::rows_of_a_request() const {
-  if (!splits_large || max_execution_batch_size > 0) return max_batch_size;
+  if (!splits_large) return max_batch_size;
   // More could not wait.
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  return max_batch_size > kMost / max_enqueued_batches
-             ? kMost
-             : max_batch_size * max_enqueued_batches;
+  const int64_t run = rows_of_a_run();
+  const int64_t most =
+      run > kMost / max_enqueued_batches ? kMost : run * max_enqueued_batches;
+  return max_execution_batch_size > 0 ? std::min(max_batch_size, most) : most;
 }
 
 Status BatchOptions::validate() const {

@@ -25,7 +25,8 @@ struct BatchOptions {
   std::vector<int64_t> allowed_batch_sizes;
   // Whether a request with more rows than a run is cut into pieces; and if so,
   // rows of a run at most, while max_batch_size is for a request. 0: a run has
-  // max_batch_size, and a request as much as max_enqueued_batches of them.
+  // max_batch_size. In any case a request has no more than max_enqueued_batches
+  // of runs.
   bool splits_large = false;
   int64_t max_execution_batch_size = 0;
 

@@ -26,13 +26,6 @@ Status client_gone() {
   return error(Code::kCancelled, "[batch] the client has gone");
 }
 
-Status queue_full(const BatchOptions& options) {
-  return error(Code::kResourceExhausted,
-               "[batch] {} batches wait already (max_enqueued_batches); try "
-               "again later",
-               options.max_enqueued_batches);
-}
-
 // A request whose client goes is answered at once, so that its answer and that
 // of the run may meet: the first one counts.
 class WaitingTask {
@@ -97,8 +90,8 @@ struct Batcher::State : std::enable_shared_from_this<State> {
   void serve();
   Status check_room(const void* owner, int64_t batches) const;
   // REQUIRES for these: mutex is held.
-  bool has_room(const void* owner, int64_t batches) const;
-  bool enqueue(const TaskPtr& task, Clock::time_point now);
+  Status has_room(const void* owner, int64_t batches) const;
+  Status enqueue(const TaskPtr& task, Clock::time_point now);
   void close(std::list<BatchPtr>& one, Clock::time_point now);
   void release(const void* owner, size_t batches);
   void pass_turn(WaitingTask& task, Clock::time_point now);
@@ -144,7 +137,7 @@ bool Batcher::State::listen(const TaskPtr& task) {
 Status Batcher::State::add(const TaskPtr& task) {
   if (!listen(task)) return client_gone();
   const std::lock_guard lock(mutex);
-  if (!enqueue(task, Clock::now())) return queue_full(options);
+  TAGFLOW_RETURN_IF_ERROR(enqueue(task, Clock::now()));
   changed.notify_one();
   return {};
 }
@@ -165,14 +158,14 @@ Status Batcher::State::add_pieces(std::vector<Task> pieces) {
     chain.push_back(new_batch(task->task));
     chain.back()->rows = task->task.rows;
     chain.back()->tasks.push_back(task);
-    task->batch = chain.back();
   }
   const auto now = Clock::now();
   const std::lock_guard lock(mutex);
-  if (!has_room(owner, int64_t(pieces.size()))) return queue_full(options);
+  TAGFLOW_RETURN_IF_ERROR(has_room(owner, int64_t(pieces.size())));
   int64_t& count = waiting[owner];
-  if (small != nullptr) enqueue(small, now);
+  if (small != nullptr) TAGFLOW_RETURN_IF_ERROR(enqueue(small, now));
   // Nothing fails from here on.
+  for (const BatchPtr& each : chain) each->tasks.front()->batch = each;
   count += int64_t(chain.size());
   figures.waiting_tasks += chain.size();
   WaitingTask& first = *chain.front()->tasks.front();
@@ -187,20 +180,25 @@ Status Batcher::State::add_pieces(std::vector<Task> pieces) {
 
 Status Batcher::State::check_room(const void* owner, int64_t batches) const {
   const std::lock_guard lock(mutex);
-  return has_room(owner, batches) ? Status() : queue_full(options);
+  return has_room(owner, batches);
 }
 
 // Beside those that are about to run.
-bool Batcher::State::has_room(const void* owner, int64_t batches) const {
+Status Batcher::State::has_room(const void* owner, int64_t batches) const {
   const int64_t idle = std::max<int64_t>(
       options.num_batch_threads - int64_t(running.size() + closed.size()), 0);
   const auto found = waiting.find(owner);
   const int64_t count = found == waiting.end() ? 0 : found->second;
-  return count + batches <= options.max_enqueued_batches + idle;
+  if (count + batches <= options.max_enqueued_batches + idle) return {};
+  return error(Code::kResourceExhausted,
+               "[batch] there is no room for {} more {} beside the {} that "
+               "wait (max_enqueued_batches is {}); try again later",
+               batches, batches == 1 ? "batch" : "batches", count,
+               options.max_enqueued_batches);
 }
 
-// False if too much waits.
-bool Batcher::State::enqueue(const TaskPtr& task, Clock::time_point now) {
+// An error if too much waits.
+Status Batcher::State::enqueue(const TaskPtr& task, Clock::time_point now) {
   const Task& wanted = task->task;
   const int64_t most = options.rows_of_a_run();
   const std::pair at(wanted.owner, wanted.key);
@@ -217,7 +215,7 @@ bool Batcher::State::enqueue(const TaskPtr& task, Clock::time_point now) {
     done.push_back(found->second);
     found->second->tasks.push_back(task);
   } else {
-    if (!has_room(wanted.owner, 1)) return false;
+    TAGFLOW_RETURN_IF_ERROR(has_room(wanted.owner, 1));
     done.push_back(new_batch(wanted));
     done.back()->due = now + options.batch_timeout;
     done.back()->tasks.push_back(task);
@@ -230,10 +228,10 @@ bool Batcher::State::enqueue(const TaskPtr& task, Clock::time_point now) {
   task->batch = batch;
   batch->rows += wanted.rows;
   ++figures.waiting_tasks;
-  if (batch->rows < most) return true;
+  if (batch->rows < most) return {};
   open.erase(found);
   close(done, now);
-  return true;
+  return {};
 }
 
 // The batch waits for its turn only. Those whose time comes first go first.

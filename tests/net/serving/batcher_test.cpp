@@ -162,7 +162,9 @@ TEST_CASE("requests beyond the queue are refused at once") {
   const Answer c = f.add(rows_of({3}), "k", Clock::time_point::max(), &owner);
   const Status refused = c.take().status();
   CHECK(refused.code() == Code::kResourceExhausted);
-  CHECK(says(refused, "2 batches wait already"));
+  CHECK(says(refused,
+             "no room for 1 more batch beside the 2 that wait "
+             "(max_enqueued_batches is 2)"));
   // Another owner has a queue of its own.
   const Answer d = f.add(rows_of({4}));
   blocking.finish();
@@ -345,6 +347,16 @@ TEST_CASE("full batches of one queue do not starve another queue") {
   }
 }
 
+TEST_CASE("a request with more pieces than may ever wait is refused for good") {
+  Fixture f({.max_batch_size = 8,
+             .max_enqueued_batches = 2,
+             .splits_large = true,
+             .max_execution_batch_size = 2});
+  const Status refused = f.add(rows_of({1, 2, 3, 4, 5})).take().status();
+  CHECK(refused.code() == Code::kInvalidArgument);
+  CHECK(says(refused, "has 5 rows, and a batch has 4 at most"));
+}
+
 TEST_CASE("all pieces of a large request count for the limit of the queue") {
   Fixture f(
       {.max_batch_size = 1, .max_enqueued_batches = 4, .splits_large = true});
@@ -353,7 +365,8 @@ TEST_CASE("all pieces of a large request count for the limit of the queue") {
   CHECK(f.batcher->figures().waiting_batches == 3);
   CHECK(f.batcher->figures().waiting_tasks == 3);
   CHECK(says(f.add(rows_of({4, 5})).take().status(),
-             "4 batches wait already (max_enqueued_batches)"));
+             "no room for 2 more batches beside the 3 that wait "
+             "(max_enqueued_batches is 4)"));
   const Answer small = f.add(rows_of({6}));
   CHECK(f.add(rows_of({7})).take().status().code() == Code::kResourceExhausted);
   large.end->cancel();
