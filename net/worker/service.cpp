@@ -163,9 +163,7 @@ Status Service::run() {
       static_cast<void>(guarded([this] { look_at_steps(); }));
       next_look = Clock::now() + kLook;
     }
-    // Without memory, they go later.
-    if (has_lost_)
-      static_cast<void>(guarded([&] { drop_lost_sessions(lock); }));
+    if (has_lost_) drop_lost_sessions(lock);
     if (jobs_.empty()) continue;
     const std::function<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
@@ -296,16 +294,14 @@ UsedSession Service::session_with(const PeerId& id) {
 
 void Service::drop_lost_sessions(std::unique_lock<std::mutex>& lock) {
   has_lost_ = false;
-  const auto stays = [](const Session& one) {
-    return one.use.use_count() > 1 || one.session->lost().ok();
-  };
-  std::vector<Session> dropped;
+  std::list<Session> dropped;
   for (auto at = sessions_.begin(); at != sessions_.end();) {
-    std::vector<Session>& all = at->second;
-    const auto gone = std::ranges::stable_partition(all, stays);
-    dropped.insert(dropped.end(), std::make_move_iterator(gone.begin()),
-                   std::make_move_iterator(gone.end()));
-    all.erase(gone.begin(), gone.end());
+    std::list<Session>& all = at->second;
+    for (auto next = all.begin(); next != all.end();) {
+      const auto one = next++;
+      if (one->use.use_count() == 1 && !one->session->lost().ok())
+        dropped.splice(dropped.end(), all, one);
+    }
     at = all.empty() ? sessions_.erase(at) : std::next(at);
   }
   if (dropped.empty()) return;
@@ -454,10 +450,13 @@ void Service::adopt_peer(Pairing::Pair pair) {
   if (older.session != nullptr)
     older.session->close(
         error(Code::kUnavailable, "[net] {} has connected anew", id.first));
-  auto session = std::make_unique<PeerSession>(
-      threads_, std::move(pair.small), std::move(pair.bulk), task.to_string());
+  // Memory is taken before the session starts, and without the lock.
+  Sessions made;
+  made[id].push_back({std::make_unique<PeerSession>(
+      threads_, std::move(pair.small), std::move(pair.bulk), id.first)});
+  PeerSession& session = *made[id].back().session;
   // Both ends tell the master, who knows the steps: Note [End of a step].
-  session->start(parts_, [this, task, incarnation](const Status& status) {
+  session.start(parts_, [this, task, incarnation](const Status& status) {
     Event event = Event::news(status, task.to_string());
     // A peer that leaves is no error.
     if (event.text.find(kLeaves) != event.text.npos) event.code = Code::kOk;
@@ -474,7 +473,11 @@ void Service::adopt_peer(Pairing::Pair pair) {
           master->send(PairLost{task, incarnation, outcome_of(status)}));
   });
   lock.lock();
-  sessions_[id].push_back({std::move(session)});
+  auto put = sessions_.insert(made.extract(made.begin()));
+  if (!put.inserted) {
+    std::list<Session>& all = put.position->second;
+    all.splice(all.end(), put.node.mapped());
+  }
   // It may have been lost before it was here.
   has_lost_ = true;
   changed_.notify_all();

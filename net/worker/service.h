@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -184,7 +185,8 @@ class Service {
     std::unique_ptr<PeerSession> session;
     std::shared_ptr<const void> use = std::make_shared<char>();
   };
-  std::map<PeerId, std::vector<Session>> sessions_;  // none is empty
+  using Sessions = std::map<PeerId, std::list<Session>>;
+  Sessions sessions_;      // none is empty
   bool has_lost_ = false;  // maybe: one that can be dropped
   // Set once. Destroyed, with the sessions, before what their handlers use.
   std::unique_ptr<Channel> master_;

@@ -25,12 +25,29 @@ bool has(const Status& status, std::string_view text) {
 // A worker's side of a session, and a peer that sends what the test wants.
 struct Ends {
   Ends() {
-    int sockets[2][2];
-    for (auto& pair : sockets)
-      REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
     auto started = IoThreads::start();
     REQUIRE(started.ok());
     threads = std::move(*started);
+    connect();
+    Route route{&*session, 0, "\"x\"", DataType::kFloat, PartialShape({2})};
+    auto routes = std::make_shared<Routes>();
+    routes->emplace("a;1;b;x", route);
+    port.emplace(parts, routes, transfers);
+    step->on_quiet = [](actors::Step&) {};
+    step->keep_alive();
+    step->add_activity();
+  }
+  ~Ends() {
+    step->drop_activity();
+    port->end();
+    peer.reset();
+    session.reset();
+  }
+
+  void connect() {
+    int sockets[2][2];
+    for (auto& pair : sockets)
+      REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
     session.emplace(threads, Socket(sockets[0][0]), Socket(sockets[1][0]),
                     "/job:worker/task:7");
     peer.emplace(threads, Socket(sockets[0][1]), Socket(sockets[1][1]), "us");
@@ -48,19 +65,16 @@ struct Ends {
          },
          .on_lost = [this](const Status&) { tell([&] { is_lost = true; }); }});
     session->start(parts, [](const Status&) {});
-    Route route{&*session, 0, "\"x\"", DataType::kFloat, PartialShape({2})};
-    auto routes = std::make_shared<Routes>();
-    routes->emplace("a;1;b;x", route);
-    port.emplace(parts, routes, transfers);
-    step->on_quiet = [](actors::Step&) {};
-    step->keep_alive();
-    step->add_activity();
   }
-  ~Ends() {
-    step->drop_activity();
-    port->end();
+  // As a worker does it when the session is lost.
+  void connect_anew() {
+    await([&] { return is_lost; });
+    session->stop();
+    parts.forget(*session);
     peer.reset();
     session.reset();
+    is_lost = false;
+    connect();
   }
 
   template <class F>
@@ -113,6 +127,16 @@ struct Ends {
 const Tensor kWrong = Tensor::vector<int32_t>({1, 2});
 const Tensor kLonger = Tensor::vector<float>({1, 2, 3});
 const Tensor kRight = Tensor::vector<float>({1, 2});
+
+// So many tokens that no window counts.
+constexpr size_t kMany = 1024;
+Tokens announced(uint64_t step) {
+  Tokens tokens{.step = step};
+  tokens.groups.resize(1);
+  tokens.groups[0].entries.resize(kMany,
+                                  {0, 0, Tokens::Announced{.is_dead = true}});
+  return tokens;
+}
 
 }  // namespace
 
@@ -177,16 +201,28 @@ TEST_CASE("the credit for early tokens returns if their step is left out") {
 
 TEST_CASE("a peer that announces too many tokens too early is lost") {
   Ends ends;
-  Tokens tokens{.step = 5};
-  tokens.groups.resize(1);
-  tokens.groups[0].entries.resize(1024,
-                                  {0, 0, Tokens::Announced{.is_dead = true}});
-  for (size_t sent = 0; sent < Parts::kMostEarly; sent += 1024)
-    REQUIRE(ends.peer->send(tokens).ok());
+  for (size_t sent = 0; sent < Parts::kMostEarly; sent += kMany)
+    REQUIRE(ends.peer->send(announced(5)).ok());
   CHECK(ends.session->lost().ok());
-  REQUIRE(ends.peer->send(tokens).ok());
+  REQUIRE(ends.peer->send(announced(5)).ok());
   ends.await([&] { return ends.is_lost; });
   CHECK(has(ends.session->lost(), "tokens came before their step"));
+}
+
+TEST_CASE("what came early from a session that is lost goes with it") {
+  Ends ends;
+  ends.send(5, kWrong);
+  for (size_t sent = 0; sent < Parts::kMostEarly; sent += kMany)
+    REQUIRE(ends.peer->send(announced(5)).ok());
+  ends.connect_anew();
+  ends.begin();
+  CHECK_FALSE(ends.step->cancelled());
+  for (size_t sent = 0; sent < Parts::kMostEarly; sent += kMany)
+    REQUIRE(ends.peer->send(announced(6)).ok());
+  // It comes after those, and the session still takes it.
+  ends.send(5, kWrong);
+  CHECK(has(ends.failure(), "/job:worker/task:7 sends \"x\" as "));
+  CHECK(ends.session->lost().ok());
 }
 
 TEST_CASE("a peer that sends empty messages too early is lost") {
