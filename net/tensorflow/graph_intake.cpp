@@ -18,8 +18,8 @@
 namespace tagflow::net {
 namespace {
 
-// How many nodes of an extension may be refused one by one; those of unknown
-// ops are found at once, and count as one. Each one costs a pass over all.
+// How many nodes of an extension may be tried alone. Each one costs a copy of
+// the session's graph.
 constexpr int kMostTries = 64;
 
 // Of a node's input, or of a fetch: "^name", "name:port".
@@ -89,11 +89,14 @@ Status GraphIntake::add(const tensorflow::GraphDef& proto, uint64_t* bytes) {
   while (!(status = session_.extend(nodes, functions)).ok()) {
     const std::string name(node_in(status.message()));
     const auto at = std::ranges::find(nodes, name, &graph::NodeDef::name);
-    if (at == nodes.end() || ++tries > kMostTries ||
-        !(status.code() == Code::kUnimplemented ||
-          (status.code() == Code::kInvalidArgument &&
-           fits_but_for_shapes(*at, nodes, functions))))
-      return status;
+    if (at == nodes.end()) return status;
+    if (status.code() != Code::kUnimplemented) {
+      if (status.code() != Code::kInvalidArgument) return status;
+      if (++tries > kMostTries)
+        return std::move(status).with_prefix(fmt::format(
+            "more than {} nodes cannot be made; the last: ", kMostTries));
+      if (!fits_but_for_shapes(*at, nodes, functions)) return status;
+    }
     aside.emplace(name, std::move(status));
     nodes.erase(at);
     set_unknown_ops_aside(nodes, library, aside);

@@ -23,9 +23,10 @@ namespace tagflow::net {
 // node whose op or attributes do not exist here, or whose inputs have shapes
 // that do not fit, is no error: it is set aside, and so is whatever reads it. A
 // run that needs one of them is told why. An extension is refused, as a whole,
-// if it has an error of another kind, as a name that is taken. Then a client
-// sends all of it again with its next run, so that an error that stays would
-// end its session.
+// if it has an error of another kind, as a name that is taken, or more than 64
+// nodes with such inputs, since each of them costs a copy of the graph. Then a
+// client sends all of it again with its next run, so that an error that stays
+// would end its session.
 
 // Note [Private containers]
 // Clients expect that sessions share variables by the names of their nodes, but

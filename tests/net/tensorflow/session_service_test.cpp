@@ -393,6 +393,21 @@ TEST_CASE(
   CHECK(status.message().find("{{node product}}") != std::string_view::npos);
 }
 
+TEST_CASE("there is a limit for nodes whose shapes do not fit, which is said") {
+  const auto extended = [](int count) {
+    std::string graph;
+    for (int i = 0; i < count; ++i)
+      graph += "node { name: 'product_" + std::to_string(i) +
+               "' op: 'MatMul' input: 'one' input: 'one' "
+               "attr { key: 'T' value { type: DT_FLOAT } } }";
+    Asked asked;
+    return asked.extend(asked.open(), graph, 0).to_string();
+  };
+  CHECK(extended(64) == "OK");
+  CHECK(extended(65).find("more than 64 nodes cannot be made; the last: ") !=
+        std::string::npos);
+}
+
 TEST_CASE("an extension that is refused leaves no function") {
   Asked asked;
   const std::string session = asked.open();
