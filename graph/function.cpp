@@ -64,13 +64,25 @@ FunctionLibrary::Maps& FunctionLibrary::own() {
 void FunctionLibrary::Maps::add(std::shared_ptr<const FunctionDef> function) {
   const std::string& name = function->name();
   const auto [it, is_new] = functions.try_emplace(name, std::move(function));
-  if (is_new) order.push_back(it->second.get());
+  if (!is_new) return;
+  try {
+    order.push_back(it->second.get());
+  } catch (...) {
+    functions.erase(it);
+    throw;
+  }
 }
 
 void FunctionLibrary::Maps::add_gradient(const std::string& function,
                                          const std::string& gradient) {
-  if (gradients.try_emplace(function, gradient).second)
+  const auto [it, is_new] = gradients.try_emplace(function, gradient);
+  if (!is_new) return;
+  try {
     named.push_back(function);
+  } catch (...) {
+    gradients.erase(it);
+    throw;
+  }
 }
 
 Status FunctionLibrary::add(FunctionDef function) {

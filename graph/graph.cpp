@@ -210,6 +210,7 @@ void Graph::remove(std::span<Node* const> nodes) {
   if (nodes.empty()) return;
   // The removed nodes leave by_id_ first.
   std::vector<std::unique_ptr<Node>> gone;
+  gone.reserve(nodes.size());
   for (const Node* node : nodes) {
     if (by_id_[node->id_] == nullptr) continue;
     num_outputs_ -= node->num_outputs();

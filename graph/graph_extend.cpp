@@ -1,6 +1,7 @@
 // Graph::extend: adds nodes in any order.
 #include <algorithm>
 
+#include "graph/fault.h"
 #include "graph/function.h"
 #include "graph/function_uses.h"
 #include "graph/graph.h"
@@ -226,7 +227,8 @@ template <class Def>
 Status Graph::extend_by(std::span<Def> defs) {
   const size_t first_id = by_id_.size();
   Extension extension(*this, defs);
-  Status status = extension.run();
+  // An exception, as that without memory, leaves nothing either.
+  Status status = guarded([&] { return extension.run(); });
   if (!status.ok()) {
     remove(extension.added());
     by_id_.resize(first_id);
@@ -249,8 +251,10 @@ Status Graph::extend(const Graph& other) {
   defs.reserve(other.size());
   for (const Node* node : other.nodes()) defs.push_back(to_def(*node));
   const FunctionLibrary::Mark before = library_->mark();
-  TAGFLOW_RETURN_IF_ERROR(library_->merge(*other.library_));
-  Status status = extend(std::move(defs));
+  Status status = guarded([&]() -> Status {
+    TAGFLOW_RETURN_IF_ERROR(library_->merge(*other.library_));
+    return extend(std::move(defs));
+  });
   if (!status.ok()) library_->take_back(before);
   return status;
 }

@@ -4,6 +4,7 @@
 #include "actors/session/session_functions.h"
 #include "actors/shared_state.h"
 #include "devices/files/host_access.h"
+#include "graph/fault.h"
 
 namespace tagflow::actors {
 namespace {
@@ -105,9 +106,12 @@ Status SessionState::extend(std::span<const graph::NodeDef> nodes,
   std::unique_lock lock(graph_mutex_);
   graph::FunctionLibrary& library = graph_.library();
   const graph::FunctionLibrary::Mark before = library.mark();
-  TAGFLOW_RETURN_IF_ERROR(library.merge(functions.library()));
-  Status status = options_.policy.check(nodes, library);
-  if (status.ok()) status = graph_.extend(nodes);
+  // An exception, as that without memory, takes them back, too.
+  Status status = guarded([&]() -> Status {
+    TAGFLOW_RETURN_IF_ERROR(library.merge(functions.library()));
+    TAGFLOW_RETURN_IF_ERROR(options_.policy.check(nodes, library));
+    return graph_.extend(nodes);
+  });
   if (!status.ok()) library.take_back(before);
   return status;
 }

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <new>
+
+#include "tests/failing_new.h"
 #include "tests/graph/hand_made.h"
 
 using namespace tagflow;
@@ -108,6 +111,33 @@ TEST_CASE("a function library can take back what was added since a mark") {
   CHECK(copy.size() == 3);
   must(library.add(square("a", "AddV2")));
   CHECK(library.in_order_added()[1]->name() == "a");
+}
+
+TEST_CASE("an extension without memory leaves no function and no node") {
+  Graph more;
+  must(more.library().add(square("g")));
+  must(more.library().add_gradient("g", "g_grad"));
+  must(more.extend(
+      std::vector<NodeDef>{def("a", "NoOp", {}), def("b", "NoOp", {"^a"})}));
+  for (int64_t k = 1;; ++k) {
+    Graph graph;
+    must(graph.library().add(square("f")));
+    must(graph.extend(std::vector<NodeDef>{def("x", "NoOp", {})}));
+    FailAllocation fail(k);
+    bool is_extended = false;
+    try {
+      is_extended = graph.extend(more).ok();
+    } catch (const std::bad_alloc&) {
+    }
+    fail.stop();
+    CAPTURE(k);
+    REQUIRE(graph.library().size() == (is_extended ? 2 : 1));
+    REQUIRE(graph.library().in_order_added().size() == graph.library().size());
+    REQUIRE(graph.library().gradients().size() == (is_extended ? 1 : 0));
+    REQUIRE(graph.size() == (is_extended ? 3 : 1));
+    if (!is_extended) must(graph.extend(more));
+    if (!fail.failed()) break;
+  }
 }
 
 TEST_CASE("copies of a library share its functions") {
