@@ -1,10 +1,25 @@
 #include <future>
+#include <mutex>
 #include <thread>
 
+#include "actors/watch/observer.h"
 #include "tests/actors/checkpoint/saved_model_fixture.h"
 #include "tests/source_path.h"
 
 namespace tagflow::actors {
+namespace {
+
+// Tells once that some loop is in its iteration 3.
+struct IterationThree : Observer {
+  void on_iteration_start(const Location& at) override {
+    if (at.tag.iteration == 3)
+      std::call_once(once, [&] { promise.set_value(); });
+  }
+  std::once_flag once;
+  std::promise<void> promise;
+};
+
+}  // namespace
 
 TEST_CASE("variables without a saver have the values of their objects") {
   ModelFolder folder;
@@ -76,10 +91,13 @@ TEST_CASE("a load ends when it is cancelled, before it or in its init op") {
   // A loop without an end.
   const fs::path endless = source_path("tests/apps/served/never_loaded");
   restoring.cancel.emplace();
+  IterationThree begun;
+  restoring.observer = &begun;
   std::promise<Status> ended;
   std::thread loading([&] {
     ended.set_value(SavedModel::load(endless, {}, restoring).status());
   });
+  begun.promise.get_future().wait();
   restoring.cancel->cancel();
   CHECK(ended.get_future().get().code() == Code::kCancelled);
   loading.join();
