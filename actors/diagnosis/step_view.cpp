@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "actors/diagnosis/diagnosis.h"
@@ -124,19 +125,23 @@ class Viewer {
       }
       frame.iterations.push_back(view_of(*iteration));
     }
+    std::set<int64_t> hidden;  // iterations that come
     for (const Hold::Parked& next : step_.hold->parked())
       if (next.begins == &instance)
-        add_coming(*next.batch, instance, /*is_stopped=*/false, frame);
+        add_coming(*next.batch, instance, /*is_stopped=*/false, hidden, frame);
     for (const Hold::Parked& stopped : step_.hold->stopped())
       if (stopped.begins == &instance)
-        add_coming(*stopped.batch, instance, /*is_stopped=*/true, frame);
+        add_coming(*stopped.batch, instance, /*is_stopped=*/true, hidden,
+                   frame);
+    frame.more_iterations += hidden.size();
     view_.frames.push_back(std::move(frame));
     return int(view_.frames.size()) - 1;
   }
 
-  // An iteration that has not begun. Several batches may be for it.
+  // An iteration that has not begun. Several batches may be for it. Those that
+  // have no place are hidden.
   void add_coming(Batch& batch, const FrameInstance& instance, bool is_stopped,
-                  StepView::Frame& frame) {
+                  std::set<int64_t>& hidden, StepView::Frame& frame) {
     const FramePlan& plan = *instance.plan;
     const bool is_on_host = !instance.run->accelerated;
     const auto same = std::ranges::find_if(
@@ -145,9 +150,10 @@ class Viewer {
         });
     const bool is_full = frame.iterations.size() >= StepView::kMostIterations;
     if (same == frame.iterations.end() && is_full && !is_stopped) {
-      ++frame.more_iterations;
+      hidden.insert(batch.iteration);
       return;
     }
+    hidden.erase(batch.iteration);  // another batch of it may be stopped
     StepView::Iteration& iteration = same == frame.iterations.end()
                                          ? frame.iterations.emplace_back()
                                          : *same;
