@@ -220,10 +220,11 @@ Failure open_grpc(const ServeOptions& options, const ServeModels& models,
 }
 
 // Loads the models, unless a signal comes: then what loads is given up.
-Failure load_models(net::serving::ModelStore& models, const EndSignals& signals,
-                    bool& is_ended) {
-  const int loaded = eventfd(0, EFD_CLOEXEC);
-  if (loaded < 0 || signals.descriptor() < 0)
+// Another signal then ends the process at once.
+Failure load_models(net::serving::ModelStore& models,
+                    std::optional<EndSignals>& signals, bool& is_ended) {
+  const int loaded = signals->descriptor() < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
+  if (loaded < 0)
     return run_time_error(
         error(Code::kResourceExhausted, "[serve] too many files are open"));
   Status status;
@@ -231,8 +232,9 @@ Failure load_models(net::serving::ModelStore& models, const EndSignals& signals,
     status = models.look();
     eventfd_write(loaded, 1);
   });
-  is_ended = signals.take(loaded) != 0;
+  is_ended = signals->take(loaded) != 0;
   if (is_ended) {
+    signals.reset();
     models.stop();
     // A large file may be read.
     if (!models.wait_until_idle(kCancelTime)) std::_Exit(0);
@@ -319,7 +321,7 @@ Failure serve_models(const ServeOptions& options, const ServeModels& models) {
   if (Status set = service.server->models().set_configs(configs); !set.ok())
     return usage_error(std::move(set));
   bool is_ended = false;
-  failure = load_models(service.server->models(), *signals, is_ended);
+  failure = load_models(service.server->models(), signals, is_ended);
   if (failure.exit_code != ExitCode::kOk || is_ended) return failure;
   failure = open_doors(options, models, service);
   if (failure.exit_code != ExitCode::kOk) return failure;
