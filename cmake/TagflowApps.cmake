@@ -93,8 +93,8 @@ function(tagflow_page folder prefix)
     @ONLY)
 endfunction()
 # The pages are part of the library.
-tagflow_page(tagflow/stepper TAGFLOW page.css page.html page_state.js page_frames.js
-  page.js)
+tagflow_page(tagflow/stepper TAGFLOW page.css page.html page_state.js
+  page_frames.js page.js)
 tagflow_page(shared/live TAGFLOW_live page.css page.html page.js)
 target_include_directories(tagflow_apps PRIVATE
   "${PROJECT_BINARY_DIR}/generated")

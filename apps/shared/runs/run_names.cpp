@@ -21,19 +21,27 @@ Result<RunNames> RunNames::of(actors::Session& session,
                               const std::vector<std::string>& feeds,
                               const std::vector<std::string>& fetches,
                               const std::vector<std::string>& targets) {
+  RunNames names;
+  TAGFLOW_RETURN_IF_ERROR(names.add(session, feeds, fetches, targets));
+  return names;
+}
+
+Status RunNames::add(actors::Session& session,
+                     const std::vector<std::string>& feeds,
+                     const std::vector<std::string>& fetches,
+                     const std::vector<std::string>& targets) {
   TAGFLOW_ASSIGN(const actors::Distribution distribution,
                  session.explain(feeds, fetches, targets));
-  RunNames names;
   for (const graph::Node* node : session.graph().nodes())
-    names.of_graph_.insert(node->name());
+    of_graph_.insert(node->name());
   for (const graph::Partition& partition : distribution.partitions) {
-    TAGFLOW_RETURN_IF_ERROR(names.add(partition.program));
+    TAGFLOW_RETURN_IF_ERROR(add(partition.program));
     for (const auto& body : partition.program.bodies) {
-      names.frames_.push_back(body->name);
-      TAGFLOW_RETURN_IF_ERROR(names.add(*body));
+      frames_.push_back(body->name);
+      TAGFLOW_RETURN_IF_ERROR(add(*body));
     }
   }
-  return names;
+  return {};
 }
 
 Status RunNames::add(const graph::Program& program) {

@@ -12,15 +12,19 @@
 
 namespace tagflow::apps {
 
-// The nodes and frames of a signature, as its passes leave them: loops that are
-// made of functions have their nodes, and nodes that are merged are gone.
+// The nodes and frames of signatures, as their passes leave them: loops that
+// are made of functions have their nodes, and nodes that are merged are gone.
 class RunNames {
  public:
-  // By placing the signature, as a run does. Errors of Session::explain().
   static Result<RunNames> of(actors::Session& session,
                              const std::vector<std::string>& feeds,
                              const std::vector<std::string>& fetches,
                              const std::vector<std::string>& targets);
+  // Adds another signature of the session, by placing it, as a run does. Errors
+  // of Session::explain().
+  Status add(actors::Session& session, const std::vector<std::string>& feeds,
+             const std::vector<std::string>& fetches,
+             const std::vector<std::string>& targets);
 
   // NotFound, with the nearest name, for what is no loop's or body's frame.
   Status check_frame(const std::string& name) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 
@@ -36,6 +37,14 @@ std::string format_metrics(const std::vector<Metric>& metrics,
     text += fmt::format("{}{} {:.4f}", i == 0 ? "" : ", ", metrics[i].name,
                         values[i]);
   return text;
+}
+
+std::vector<std::string> tensors_of(
+    std::initializer_list<const std::vector<Metric>*> lists) {
+  std::vector<std::string> tensors;
+  for (const std::vector<Metric>* metrics : lists)
+    for (const Metric& metric : *metrics) tensors.push_back(metric.tensor);
+  return tensors;
 }
 
 // One training; see train().
@@ -80,14 +89,35 @@ class Trainer {
     owned_.keep(page.share());
     run_.inspector = &page.inspector();
     page.set_can_watch(session_.options().backend == nullptr);
-    std::vector<std::string> fetches;
-    for (const Metric& metric : trainee_.step.metrics)
-      fetches.push_back(metric.tensor);
-    auto names = apps::RunNames::of(session_, trainee_.step.feeds, fetches,
-                                    {trainee_.train});
-    // What is wrong with them, the first step says.
+    auto names = find_names();
+    // What is wrong with them, the first run of each says.
     if (names.ok()) names_ = std::move(*names);
     shown_.emplace(&page, session_, names_ ? &*names_ : nullptr);
+  }
+
+  // Of all runs that viewers may watch.
+  Result<apps::RunNames> find_names() {
+    const Phase& step = trainee_.step;
+    std::vector<std::string> fetches = tensors_of({&step.metrics});
+    TAGFLOW_ASSIGN(
+        apps::RunNames names,
+        apps::RunNames::of(session_, step.feeds, fetches, {trainee_.train}));
+    for (const std::string& once : {trainee_.init, trainee_.begin})
+      if (!once.empty())
+        TAGFLOW_RETURN_IF_ERROR(names.add(session_, {}, {}, {once}));
+    if (trainee_.evaluation_batches > 0)
+      TAGFLOW_RETURN_IF_ERROR(
+          names.add(session_, trainee_.evaluation.feeds,
+                    tensors_of({&trainee_.evaluation.metrics}), {}));
+    if (options_.summaries.empty()) return names;
+    const auto told = tensors_of({&trainee_.numbers, &trainee_.spreads});
+    if (!told.empty())
+      TAGFLOW_RETURN_IF_ERROR(names.add(session_, {}, told, {}));
+    if (trainee_.summary.empty()) return names;
+    fetches.push_back(trainee_.summary);
+    TAGFLOW_RETURN_IF_ERROR(
+        names.add(session_, step.feeds, fetches, {trainee_.train}));
+    return names;
   }
 
   bool is_over() const {

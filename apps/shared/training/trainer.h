@@ -50,7 +50,7 @@ struct BesideRun {
   BatchFn batch;
 };
 
-// The subject of a training: names in the session's graph, and its data.
+// What is trained: names in the session's graph, and its data.
 struct Trainee {
   Subject subject = {};  // what a resumed training must have, too
   std::string init;      // the operation that initialises variables

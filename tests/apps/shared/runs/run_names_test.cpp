@@ -11,7 +11,9 @@ using namespace tagflow::graph;
 namespace {
 
 // n, one = 1, and "total": the sum of n ones by a loop "loop".
-RunNames names_of(const std::string& fetch) {
+// The names of the first fetch's run, and of those of the others.
+RunNames names_of(const std::string& fetch,
+                  const std::vector<std::string>& others = {}) {
   Graph graph;
   const Scope s(graph);
   const Output n =
@@ -31,6 +33,8 @@ RunNames names_of(const std::string& fetch) {
   REQUIRE((*session)->extend(graph).ok());
   auto names = RunNames::of(**session, {"n:0"}, {fetch}, {});
   REQUIRE_MESSAGE(names.ok(), names.status().to_string());
+  for (const std::string& other : others)
+    REQUIRE(names->add(**session, {"n:0"}, {other}, {}).ok());
   return *std::move(names);
 }
 
@@ -62,4 +66,12 @@ TEST_CASE("tensors of nodes that run are known, and all others refused") {
   CHECK(text_of(names_of("one:0").check_tensor("loop/sum", 0)) ==
         "node \"loop/sum\" does not run: nothing that is fetched needs it, or "
         "a pass has replaced it");
+}
+
+TEST_CASE("names are those of all runs that are added") {
+  for (const RunNames& names :
+       {names_of("one:0", {"total:0"}), names_of("total:0", {"one:0"})}) {
+    CHECK(names.check_frame("loop/while_context").ok());
+    CHECK(names.check_tensor("loop/sum", 0).ok());
+  }
 }
