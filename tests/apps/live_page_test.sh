@@ -234,6 +234,11 @@ viewer = Viewer(sys.argv[1])
 viewer.ask(do="stop", iteration=1)
 viewer.held(1)
 seen = viewer.picture()
+loop, = {box["name"] for part in seen["parts"] if part["view"]
+         for box in part["view"]["frames"]
+         for one in box["iterations"] if one["stopped"]}
+viewer.ask(do="stop", frame=loop, iteration=2)
+viewer.held(2, loop)
 assert len(seen["queues"]) == 2, seen["queues"]
 assert all(queue["capacity"] > 0 for queue in seen["queues"]), seen["queues"]
 viewer.ask(do="watch", tensors=["los:0"])
