@@ -181,7 +181,7 @@ TEST_CASE("errors of RecordInput name the file, and stay") {
 }
 
 TEST_CASE("the files of several patterns are in the order of the patterns") {
-  const auto first = [](const RecordFiles& input, const std::string& patterns) {
+  const auto first = [](const std::string& patterns) {
     AttrMap attrs = with(15, 1);
     attrs["file_pattern"] = patterns;
     Program p;
@@ -191,9 +191,9 @@ TEST_CASE("the files of several patterns are in the order of the patterns") {
   };
   const RecordFiles input(3, 5, with(15, 1));
   const std::string f = (input.folder.path() / "f").string();
-  const std::string sorted = first(input, f + "*");
-  CHECK(first(input, f + "[01]," + f + "2") == sorted);
-  CHECK(first(input, f + "[12]," + f + "0") == as_sorted(sorted, "201"));
+  const std::string sorted = first(f + "*");
+  CHECK(first(f + "[01]," + f + "2") == sorted);
+  CHECK(first(f + "[12]," + f + "0") == as_sorted(sorted, "201"));
 }
 
 TEST_CASE("RecordInput counts the records that it holds") {
