@@ -7,19 +7,20 @@
 namespace tagflow {
 namespace {
 
-// Of what is cut, this part stays at the start, and the rest at the end.
+// Of what is cut.
 constexpr double kShareOfStart = 0.7;
 
-std::string cut_middle(std::string_view text, size_t limit) {
+}  // namespace
+
+std::string cut_middle(std::string_view text, size_t limit,
+                       double share_of_start) {
   if (text.size() <= limit) return std::string(text);
   const size_t head =
-      beginning_of(text, size_t(double(limit) * kShareOfStart)).size();
+      beginning_of(text, size_t(double(limit) * share_of_start)).size();
   const size_t tail = beginning_of(text, text.size() - (limit - head)).size();
   return fmt::format("{}... ({} bytes left out) ...{}", text.substr(0, head),
                      tail - head, text.substr(tail));
 }
-
-}  // namespace
 
 std::string shorten_message(std::string_view text) {
   constexpr std::string_view kSpaces = " \t\n\r";
@@ -27,13 +28,13 @@ std::string shorten_message(std::string_view text) {
   std::string words;
   while (!text.empty()) {
     const size_t end = std::min(text.find_first_of(kSpaces), text.size());
-    words += cut_middle(text.substr(0, end), kLongestWord);
+    words += cut_middle(text.substr(0, end), kLongestWord, kShareOfStart);
     const size_t next =
         std::min(text.find_first_not_of(kSpaces, end), text.size());
     words += text.substr(end, next - end);
     text.remove_prefix(next);
   }
-  return cut_middle(words, kLongestMessage);
+  return cut_middle(words, kLongestMessage, kShareOfStart);
 }
 
 bool mentions_file(std::string_view text, std::string_view path) {

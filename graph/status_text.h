@@ -20,6 +20,13 @@ inline constexpr size_t kLongestMessage = 4000;
 // of the programs use this; Status::message() is the whole text. Thread-safe.
 std::string shorten_message(std::string_view text);
 
+// The text, or what is left of it without its middle: about `limit` bytes, and
+// the words that say how much was left out. Of these bytes, `share_of_start`
+// stays at the start, and the rest at the end. No character of UTF-8 is cut.
+// Thread-safe.
+std::string cut_middle(std::string_view text, size_t limit,
+                       double share_of_start);
+
 // Whether the text has the path as a word, in quotes or before a colon, or the
 // path of a file below or beside it ("PREFIX.index"). Thread-safe.
 bool mentions_file(std::string_view text, std::string_view path);

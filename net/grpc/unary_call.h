@@ -13,7 +13,7 @@
 
 #include "graph/fault.h"
 #include "graph/status.h"
-#include "graph/utf8.h"
+#include "graph/status_text.h"
 
 namespace tagflow::net {
 
@@ -21,16 +21,6 @@ namespace tagflow::net {
 // wrong, and its end which node. Clients refuse an answer with more than 8 KiB
 // behind it, where each byte may take three.
 inline constexpr size_t kMostMessageBytes = 2500;
-
-inline std::string sent_message(std::string_view message) {
-  if (message.size() <= kMostMessageBytes) return std::string(message);
-  constexpr size_t kHalf = kMostMessageBytes / 2;
-  std::string sent(beginning_of(message, kHalf));
-  const std::string_view rest = message.substr(sent.size());
-  const size_t left_out = beginning_of(rest, rest.size() - kHalf).size();
-  sent += fmt::format("... ({} bytes left out) ...", left_out);
-  return sent.append(rest.substr(left_out));
-}
 
 // The codes of both are the same. Without memory there is no message.
 inline grpc::Status to_grpc(const Status& status) noexcept {
@@ -40,7 +30,7 @@ inline grpc::Status to_grpc(const Status& status) noexcept {
                         ? grpc::StatusCode(number)
                         : grpc::StatusCode::INTERNAL;
   try {
-    return {code, sent_message(status.message())};
+    return {code, cut_middle(status.message(), kMostMessageBytes, 0.5)};
   } catch (const std::bad_alloc&) {
     return {code, {}};
   }
