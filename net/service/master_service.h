@@ -166,7 +166,11 @@ class MasterService::Client {
  private:
   friend class MasterService;
   struct Held;
-  struct Prepared;
+  // What runs of a signature need.
+  struct Prepared {
+    actors::Callable callable;
+    size_t num_feeds = 0;
+  };
   using Request = ServiceRequest;
 
   // What became of a request: one of the two.
