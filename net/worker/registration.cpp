@@ -99,7 +99,7 @@ Status complete_routes(const std::vector<graph::Partition>& partitions,
 // The ports of an executable keep its routes, and so the sessions.
 struct NamedSessions {
   Routes routes;
-  std::vector<UsedSession> sessions;
+  std::vector<std::shared_ptr<PeerSession>> sessions;
 };
 
 }  // namespace
@@ -109,7 +109,7 @@ Result<std::shared_ptr<Registered>> compile_registration(
     const std::shared_ptr<actors::DeviceSet>& devices,
     const graph::OpPolicy& policy,
     const std::shared_ptr<const devices::HostAccess>& host_access,
-    const std::vector<UsedSession>& sessions, Parts& parts,
+    const std::vector<std::shared_ptr<PeerSession>>& sessions, Parts& parts,
     graph::Budget& budget) {
   auto registered = std::make_shared<Registered>();
   registered->fetches = registration.fetches;
@@ -125,13 +125,13 @@ Result<std::shared_ptr<Registered>> compile_registration(
     auto& [sent, received] = counts[transfer.peer];
     const uint32_t number = transfer.is_sent ? sent++ : received++;
     routes->emplace(transfer.name,
-                    Route{sessions[transfer.peer].session, number});
+                    Route{sessions[transfer.peer].get(), number});
   }
   TAGFLOW_RETURN_IF_ERROR(complete_routes(partitions, *routes));
 
   std::string names;
-  for (const UsedSession& used : sessions)
-    names += (names.empty() ? "" : ", ") + used.session->name();
+  for (const auto& session : sessions)
+    names += (names.empty() ? "" : ", ") + session->name();
   if (names.empty()) names = "no other worker";
   actors::Peers peers{
       .spawn_rendezvous = actors::spawn_with_port(

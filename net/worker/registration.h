@@ -30,22 +30,17 @@ struct Registered {
   std::vector<std::string> warnings;
 };
 
-// A session with a peer, and what keeps it as long as an executable names it.
-struct UsedSession {
-  PeerSession* session = nullptr;
-  std::shared_ptr<const void> use;
-};
-
 // Reads, checks and compiles the parts. `sessions` are those with the peers, in
-// their order, and `parts` outlives the executable. InvalidArgument if the
-// transfers, devices or programs do not fit each other; PermissionDenied by the
-// policy; and errors of read_program(), compile() and the budget.
+// their order, which the executable keeps, and `parts` outlives it.
+// InvalidArgument if the transfers, devices or programs do not fit each other;
+// PermissionDenied by the policy; and errors of read_program(), compile() and
+// the budget.
 Result<std::shared_ptr<Registered>> compile_registration(
     const Register& registration,
     const std::shared_ptr<actors::DeviceSet>& devices,
     const graph::OpPolicy& policy,
     const std::shared_ptr<const devices::HostAccess>& host_access,
-    const std::vector<UsedSession>& sessions, Parts& parts,
+    const std::vector<std::shared_ptr<PeerSession>>& sessions, Parts& parts,
     graph::Budget& budget);
 
 }  // namespace tagflow::net

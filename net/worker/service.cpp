@@ -284,12 +284,12 @@ Result<std::shared_ptr<Registered>> Service::make(const Register& registration,
                               sessions, parts_, budget);
 }
 
-UsedSession Service::session_with(const PeerId& id) {
+std::shared_ptr<PeerSession> Service::session_with(const PeerId& id) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return {};
   const Session& last = found->second.back();
   if (!last.session->lost().ok()) return {};
-  return {last.session.get(), last.use};
+  return {last.use, last.session.get()};
 }
 
 void Service::drop_lost_sessions(std::unique_lock<std::mutex>& lock) {
@@ -315,7 +315,7 @@ void Service::drop_lost_sessions(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-Result<std::vector<UsedSession>> Service::sessions_of(
+Result<std::vector<std::shared_ptr<PeerSession>>> Service::sessions_of(
     const Register& registration, graph::Budget& budget) {
   const std::string self = options_.task.to_string();
   // Of two workers, the one with the first name connects.
@@ -324,7 +324,7 @@ Result<std::vector<UsedSession>> Service::sessions_of(
     if (self >= id.first) continue;
     {
       const std::lock_guard lock(mutex_);
-      if (session_with(id).session != nullptr) continue;
+      if (session_with(id) != nullptr) continue;
     }
     auto pair = connect_pair(*threads_.bulk, {peer.host, peer.port}, identity_,
                              peer.incarnation, {}, &budget);
@@ -334,13 +334,13 @@ Result<std::vector<UsedSession>> Service::sessions_of(
     pair->peer.task = peer.task;
     adopt_peer(std::move(*pair));
   }
-  std::vector<UsedSession> sessions;
+  std::vector<std::shared_ptr<PeerSession>> sessions;
   const auto end = std::chrono::steady_clock::now() + 2 * kHelloTime;
   std::unique_lock lock(mutex_);
   for (const Register::Peer& peer : registration.peers) {
     const PeerId id{peer.task.to_string(), peer.incarnation};
-    UsedSession used;
-    while ((used = session_with(id)).session == nullptr) {
+    std::shared_ptr<PeerSession> session;
+    while ((session = session_with(id)) == nullptr) {
       if (is_closed_) return reason_;
       TAGFLOW_RETURN_IF_ERROR(budget.look());
       if (std::chrono::steady_clock::now() >= end)
@@ -348,7 +348,7 @@ Result<std::vector<UsedSession>> Service::sessions_of(
                      id.first, self);
       changed_.wait_for(lock, kBudgetLook);
     }
-    sessions.push_back(std::move(used));
+    sessions.push_back(std::move(session));
   }
   return sessions;
 }
@@ -445,10 +445,10 @@ void Service::adopt_peer(Pairing::Pair pair) {
   // The peer has lost what it had, or it would not connect. The master has to
   // hear of it before it hears of what uses the new session.
   std::unique_lock lock(mutex_);
-  const UsedSession older = session_with(id);
+  const std::shared_ptr<PeerSession> older = session_with(id);
   lock.unlock();
-  if (older.session != nullptr)
-    older.session->close(
+  if (older != nullptr)
+    older->close(
         error(Code::kUnavailable, "[net] {} has connected anew", id.first));
   // Memory is taken before the session starts, and without the lock.
   Sessions made;

@@ -145,11 +145,12 @@ class Service {
   void take_reset(const Reset& reset);
   Result<std::shared_ptr<Registered>> make(const Register& registration,
                                            graph::Budget& budget);
-  // The last one with a peer; null if it is lost. REQUIRES: the lock is held
-  UsedSession session_with(const PeerId& id);
+  // The last one with a peer; null if it is lost. It is not dropped while
+  // somebody has it. REQUIRES: the lock is held
+  std::shared_ptr<PeerSession> session_with(const PeerId& id);
   // The sessions with all peers, which are made if they are not there.
-  Result<std::vector<UsedSession>> sessions_of(const Register& registration,
-                                               graph::Budget& budget);
+  Result<std::vector<std::shared_ptr<PeerSession>>> sessions_of(
+      const Register& registration, graph::Budget& budget);
   // Destroys sessions that are lost, and that no executable names. REQUIRES:
   // the lock is held, which it gives up meanwhile
   void drop_lost_sessions(std::unique_lock<std::mutex>& lock);
