@@ -50,7 +50,6 @@ Result<std::shared_ptr<RunSummaries>> RunSummaries::open(
 actors::RunOptions RunSummaries::options_of(int64_t step,
                                             actors::RunOptions options) {
   shared_trace_ = options.trace;
-  if (shared_trace_ != nullptr) return options;
   return profile_.options_of(step, std::move(options));
 }
 
@@ -70,7 +69,6 @@ Status RunSummaries::after_step(int64_t step,
       TAGFLOW_RETURN_IF_ERROR(writer_->scalar(fetches_[i].tag, number, step));
     }
   }
-  if (shared_trace_ != nullptr) return {};
   return profile_.after_step(step, *writer_);
 }
 

@@ -23,6 +23,8 @@ Result<RunNames> RunNames::of(actors::Session& session,
                               const std::vector<std::string>& targets) {
   RunNames names;
   TAGFLOW_RETURN_IF_ERROR(names.add(session, feeds, fetches, targets));
+  for (const graph::Node* node : session.graph().nodes())
+    names.of_graph_.insert(node->name());
   return names;
 }
 
@@ -32,8 +34,6 @@ Status RunNames::add(actors::Session& session,
                      const std::vector<std::string>& targets) {
   TAGFLOW_ASSIGN(const actors::Distribution distribution,
                  session.explain(feeds, fetches, targets));
-  for (const graph::Node* node : session.graph().nodes())
-    of_graph_.insert(node->name());
   for (const graph::Partition& partition : distribution.partitions) {
     TAGFLOW_RETURN_IF_ERROR(add(partition.program));
     for (const auto& body : partition.program.bodies) {

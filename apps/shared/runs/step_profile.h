@@ -18,10 +18,11 @@ class StepProfile {
   StepProfile(int64_t step, bool has_memory)
       : step_(step), has_memory_(has_memory) {}
 
-  // The options of a step. A trace and an observer that it has stay.
+  // The options of a step. One that has a trace already is not watched; an
+  // observer that it has stays.
   actors::RunOptions options_of(int64_t step, actors::RunOptions options);
-  // Writes it, if that is the step. Errors of writing. REQUIRES: the step is
-  // over, and its trace is this one's
+  // Writes it, if the step was watched. Errors of writing. REQUIRES: the step
+  // is over, and options_of() was called for it last
   Status after_step(int64_t step, actors::SummaryWriter& writer);
 
  private:
@@ -29,6 +30,7 @@ class StepProfile {
   const bool has_memory_;
   actors::Trace trace_;
   actors::OutputRecorder outputs_;
+  bool is_watching_ = false;
 };
 
 }  // namespace tagflow::apps

@@ -3,12 +3,19 @@
 
 namespace tagflow::training {
 
+std::vector<std::string> tensors_of(
+    std::initializer_list<const std::vector<Metric>*> lists) {
+  std::vector<std::string> tensors;
+  for (const std::vector<Metric>* metrics : lists)
+    for (const Metric& metric : *metrics) tensors.push_back(metric.tensor);
+  return tensors;
+}
+
 Result<actors::Callable> make_callable(actors::Session& session,
                                        const Phase& phase,
                                        const std::vector<std::string>& targets,
                                        const std::vector<std::string>& more) {
-  std::vector<std::string> fetches;
-  for (const Metric& metric : phase.metrics) fetches.push_back(metric.tensor);
+  std::vector<std::string> fetches = tensors_of({&phase.metrics});
   fetches.insert(fetches.end(), more.begin(), more.end());
   return session.make_callable(phase.feeds, fetches, targets);
 }

@@ -39,14 +39,6 @@ std::string format_metrics(const std::vector<Metric>& metrics,
   return text;
 }
 
-std::vector<std::string> tensors_of(
-    std::initializer_list<const std::vector<Metric>*> lists) {
-  std::vector<std::string> tensors;
-  for (const std::vector<Metric>* metrics : lists)
-    for (const Metric& metric : *metrics) tensors.push_back(metric.tensor);
-  return tensors;
-}
-
 // One training; see train().
 class Trainer {
  public:

@@ -1,12 +1,18 @@
 // What the loop of a training and its evaluations share.
 #pragma once
 
+#include <initializer_list>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "apps/shared/training/trainer.h"
 
 namespace tagflow::training {
+
+// The tensors of all metrics of the lists.
+std::vector<std::string> tensors_of(
+    std::initializer_list<const std::vector<Metric>*> lists);
 
 // Fetches the metrics, and then `more`. Errors of Session::make_callable().
 Result<actors::Callable> make_callable(

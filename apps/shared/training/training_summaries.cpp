@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "apps/shared/training/trainer_parts.h"
+
 namespace tagflow::training {
 
 // The first step compiles what runs.
@@ -57,9 +59,8 @@ Status TrainingSummaries::add(int64_t step, const Tensor& summary) {
 
 Status TrainingSummaries::after_report(int64_t step,
                                        const actors::RunOptions& run) {
-  std::vector<std::string> names;
-  for (const auto* list : {&trainee_.numbers, &trainee_.spreads})
-    for (const Metric& metric : *list) names.push_back(metric.tensor);
+  const std::vector<std::string> names =
+      tensors_of({&trainee_.numbers, &trainee_.spreads});
   if (names.empty()) return {};
   TAGFLOW_ASSIGN(const std::vector<Tensor> values,
                  session_.run({}, names, {}, run));
