@@ -3,6 +3,7 @@
 // printing.
 #include "graph/op_registry.h"
 #include "graph/ops/control_flow_ops.h"
+#include "graph/ops/file_use.h"
 #include "graph/shape_context.h"
 
 namespace tagflow::graph {
@@ -265,10 +266,9 @@ void register_loops(OpRegistry& registry) {
 }
 
 bool prints_to_file(const AttrMap& attrs) {
-  const auto it = attrs.find("output_stream");
-  if (it == attrs.end()) return false;
-  const auto* const stream = it->second.get_if<std::string>();
-  return stream == nullptr || stream->starts_with("file://");
+  return may_say(attrs, "output_stream", [](std::string_view stream) {
+    return stream.starts_with("file://");
+  });
 }
 
 void register_checks(OpRegistry& registry) {

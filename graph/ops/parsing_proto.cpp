@@ -2,6 +2,7 @@
 #include "graph/ops/parsing_proto.h"
 
 #include "graph/op_registry.h"
+#include "graph/ops/file_use.h"
 #include "graph/ops/parsing_ops.h"
 #include "graph/ops/shape_arithmetic.h"
 
@@ -10,10 +11,7 @@ namespace tagflow::graph {
 namespace {
 
 bool reads_descriptors(const AttrMap& attrs) {
-  const auto found = attrs.find("descriptor_source");
-  if (found == attrs.end()) return false;  // the default is none
-  const auto* const source = found->second.get_if<std::string>();
-  return source == nullptr || is_file_source(*source);
+  return may_say(attrs, "descriptor_source", is_file_source);
 }
 
 Status same_number(ShapeContext& c, std::string_view types, size_t fields) {
@@ -41,9 +39,7 @@ Status encode_proto_shape(ShapeContext& c) {
   const PartialShape& sizes = c.input(0);
   if (!sizes.has_rank()) return unknown_shape(c);
   if (sizes.rank() < 1) return c.fail("sizes must have one dimension at least");
-  std::vector<int64_t> dims;
-  for (int i = 0; i + 1 < sizes.rank(); ++i) dims.push_back(sizes.dim(i));
-  c.set_output(0, PartialShape(dims));
+  c.set_output(0, sub_shape(sizes, 0, sizes.rank() - 1));
   return {};
 }
 

@@ -1,5 +1,6 @@
 // Random ops whose numbers differ in each run.
 #include "graph/op_registry.h"
+#include "graph/ops/file_use.h"
 #include "graph/ops/random_ops.h"
 #include "graph/ops/shape_arithmetic.h"
 
@@ -87,10 +88,8 @@ Status accidental_hits_shape(ShapeContext& c) {
 
 // A sampler may read the weights of its classes from a file.
 bool has_vocab_file(const AttrMap& attrs) {
-  const auto it = attrs.find("vocab_file");
-  if (it == attrs.end()) return false;
-  const auto* const path = it->second.get_if<std::string>();
-  return path == nullptr || !path->empty();
+  return may_say(attrs, "vocab_file",
+                 [](std::string_view path) { return !path.empty(); });
 }
 
 void register_candidate_ops(OpRegistry& registry) {

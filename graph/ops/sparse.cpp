@@ -10,6 +10,8 @@ namespace tagflow::graph {
 
 namespace {
 
+constexpr const char* kSplits = "Tsplits: {int32, int64} = int64";
+
 // A sparse tensor among the inputs.
 struct Ports {
   int indices = 0, values = 1, shape = 2;
@@ -328,7 +330,6 @@ Status ragged_to_variant_grad_shape(ShapeContext& c) {
 }
 
 void register_ragged_variant_ops(OpRegistry& registry) {
-  constexpr const char* kSplits = "Tsplits: {int32, int64} = int64";
   registry.add(OpDefBuilder("RaggedTensorToVariant")
                    .inputs({"rt_nested_splits: RAGGED_RANK * Tsplits",
                             "rt_dense_values: Tvalues"})
@@ -495,7 +496,7 @@ void register_ragged_ops(OpRegistry& registry) {
                    .inputs({"starts: T", "limits: T", "deltas: T"})
                    .outputs({"rt_nested_splits: Tsplits", "rt_dense_values: T"})
                    .attrs({"T: {bfloat16, float, double, int32, int64} = int32",
-                           "Tsplits: {int32, int64} = int64"})
+                           kSplits})
                    .shape(ragged_range_shape));
   registry.add(
       OpDefBuilder("RaggedGather")
@@ -503,8 +504,7 @@ void register_ragged_ops(OpRegistry& registry) {
                    "params_dense_values: Tvalues", "indices: Tindices"})
           .outputs({"output_nested_splits: OUTPUT_RAGGED_RANK * Tsplits",
                     "output_dense_values: Tvalues"})
-          .attrs({"Tvalues: type", "Tindices: {int32, int64}",
-                  "Tsplits: {int32, int64} = int64",
+          .attrs({"Tvalues: type", "Tindices: {int32, int64}", kSplits,
                   "PARAMS_RAGGED_RANK: int >= 1",
                   "OUTPUT_RAGGED_RANK: int >= 0"})
           .shape(ragged_gather_shape));
@@ -522,8 +522,7 @@ void register_ragged_ops(OpRegistry& registry) {
                             "rt_dense_values: T"})
                    .outputs({"sparse_indices: int64", "sparse_values: T",
                              "sparse_dense_shape: int64"})
-                   .attrs({"RAGGED_RANK: int >= 1", "T: type",
-                           "Tsplits: {int32, int64} = int64"})
+                   .attrs({"RAGGED_RANK: int >= 1", "T: type", kSplits})
                    .shape(ragged_to_sparse_shape));
 }
 

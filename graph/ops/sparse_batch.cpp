@@ -1,7 +1,9 @@
 // Batches of sparse tensors: their forms as strings and variants, and maps that
 // keep them under numbers.
 #include "graph/op_registry.h"
+#include "graph/ops/shape_arithmetic.h"
 #include "graph/ops/sparse_ops.h"
+#include "graph/shape_context.h"
 
 namespace tagflow::graph {
 

@@ -40,8 +40,6 @@ class JsonTensorReader {
 // The value of a number() that the reader has just read. What is too small is
 // 0. InvalidArgument for a number that only infinity could stand for.
 Status floating_of(const JsonReader& json, std::string_view text, float& value);
-Status floating_of(const JsonReader& json, std::string_view text,
-                   double& value);
 
 // Whether the object that comes next is a binary string. The reader is not
 // moved.

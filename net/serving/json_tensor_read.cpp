@@ -40,9 +40,29 @@ Status too_large(const JsonReader& json, std::string_view text,
 }
 
 template <class F>
+Status floating_of_text(const JsonReader& json, std::string_view text,
+                        F& value) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, value);
+  if (code == std::errc()) return {};
+  if (code == std::errc::result_out_of_range) {
+    // Too small, or too large?
+    if (std::abs(std::strtod(std::string(text).c_str(), nullptr)) >= 1)
+      return too_large(json, text, kDataTypeOf<F>);
+    value = text.front() == '-' ? F(-0.0) : F(0);
+    return {};
+  }
+  const F infinity = std::numeric_limits<F>::infinity();
+  value = text == "NaN"         ? std::numeric_limits<F>::quiet_NaN()
+          : text.front() == '-' ? -infinity
+                                : infinity;
+  return {};
+}
+
+template <class F>
 Status read_floating(JsonReader& json, F& value) {
   TAGFLOW_ASSIGN(const std::string_view text, json.number());
-  return floating_of(json, text, value);
+  return floating_of_text(json, text, value);
 }
 
 // Of 16 bits.
@@ -50,7 +70,7 @@ template <class T>
 Status read_short(JsonReader& json, T& value) {
   TAGFLOW_ASSIGN(const std::string_view text, json.number());
   float wide = 0;
-  if (!floating_of(json, text, wide).ok())
+  if (!floating_of_text(json, text, wide).ok())
     return too_large(json, text, kDataTypeOf<T>);
   value = T(wide);
   return std::isfinite(wide) && !std::isfinite(float(value))
@@ -158,35 +178,10 @@ Result<std::unique_ptr<JsonTensorReader>> typed() {
   return std::unique_ptr<JsonTensorReader>(std::make_unique<TypedReader<T>>());
 }
 
-template <class F>
-Status floating_of_text(const JsonReader& json, std::string_view text,
-                        F& value) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, value);
-  if (code == std::errc()) return {};
-  if (code == std::errc::result_out_of_range) {
-    // Too small, or too large?
-    if (std::abs(std::strtod(std::string(text).c_str(), nullptr)) >= 1)
-      return too_large(json, text, kDataTypeOf<F>);
-    value = text.front() == '-' ? F(-0.0) : F(0);
-    return {};
-  }
-  const F infinity = std::numeric_limits<F>::infinity();
-  value = text == "NaN"         ? std::numeric_limits<F>::quiet_NaN()
-          : text.front() == '-' ? -infinity
-                                : infinity;
-  return {};
-}
-
 }  // namespace
 
 Status floating_of(const JsonReader& json, std::string_view text,
                    float& value) {
-  return floating_of_text(json, text, value);
-}
-
-Status floating_of(const JsonReader& json, std::string_view text,
-                   double& value) {
   return floating_of_text(json, text, value);
 }
 

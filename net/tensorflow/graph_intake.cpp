@@ -180,8 +180,7 @@ bool GraphIntake::fits_but_for_shapes(const graph::NodeDef& node,
   graph::NodeDef copy = node;
   for (std::string& input : copy.inputs) {
     if (input.starts_with('^')) continue;
-    const auto source =
-        scratch.endpoint(input.find(':') == input.npos ? input + ":0" : input);
+    const auto source = scratch.endpoint(input);
     if (!source.ok()) return false;
     const DataType type = source->node->output_dtypes()[size_t(source->port)];
     if (is_ref(type)) continue;

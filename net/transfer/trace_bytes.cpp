@@ -92,19 +92,17 @@ class PartWriter {
 
   void write_names(Writer& writer) const {
     write_start(writer);
-    writer.varint(listed_.size());
-    for (const TracePlan* plan : listed_) write_plan(writer, *plan);
-    writer.varint(part_.frames.size());
-    for (const TraceFrame& frame : part_.frames) {
+    write_list(writer, listed_,
+               [&](const TracePlan* plan) { write_plan(writer, *plan); });
+    write_list(writer, part_.frames, [&](const TraceFrame& frame) {
       writer.varint(plans_.at(frame.plan));
       writer.fixed(frame.instance.frame_hi);
       writer.fixed(frame.instance.frame_lo);
       writer.fixed(frame.caller.frame_hi);
       writer.fixed(frame.caller.frame_lo);
       writer.varint(uint64_t(frame.caller.iteration));
-    }
-    writer.varint(part_.launches.size());
-    for (const TraceLaunch& launch : part_.launches) {
+    });
+    write_list(writer, part_.launches, [&](const TraceLaunch& launch) {
       writer.text(launch.device);
       writer.fixed(uint8_t(launch.stream));
       writer.text(launch.node);
@@ -113,7 +111,7 @@ class PartWriter {
       const int64_t begin = std::max<int64_t>(launch.begin, 0);
       writer.varint(uint64_t(begin));
       writer.varint(uint64_t(std::max(launch.end - begin, int64_t{0})));
-    }
+    });
   }
 
   static void write_plan(Writer& writer, const TracePlan& plan) {
@@ -207,7 +205,7 @@ TracePlan read_plan(Reader& reader) {
   plan.frame = read_text(reader);
   plan.is_body = reader.flag();
   plan.nodes = read_list<TraceNode>(reader, 4, read_node);
-  plan.exits = read_list<std::string>(reader, 1, read_text);
+  plan.exits = read_texts(reader);
   return plan;
 }
 

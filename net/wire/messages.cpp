@@ -190,8 +190,7 @@ void Done::write(Writer& writer) const {
   writer.fixed(uint8_t(has_committed));
   writer.varint(sent);
   writer.varint(received);
-  writer.varint(stats.size());
-  for (uint64_t value : stats) writer.varint(value);
+  write_list(writer, stats, [&](uint64_t value) { writer.varint(value); });
   const auto write_object = [&](ObjectId id) { write_id(writer, id); };
   write_value(writer, trace, write_object);
   write_list(writer, fetches, [&](const Fetch& fetch) {
