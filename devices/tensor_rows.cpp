@@ -93,7 +93,8 @@ Result<Tensor> stack_rows(const KernelContext& context, DataType dtype,
 }
 
 Status join_rows(KernelContext& context, std::span<const Tensor> parts,
-                 std::span<const int64_t> lengths, const Shape& rest) {
+                 std::span<const int64_t> lengths, const Shape& rest,
+                 int output) {
   int64_t rows = 0;
   for (const int64_t length : lengths)
     if (__builtin_add_overflow(rows, length, &rows))
@@ -101,7 +102,7 @@ Status join_rows(KernelContext& context, std::span<const Tensor> parts,
   Shape shape = rest;
   shape.insert_dim(0, rows);
   TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
-  TAGFLOW_ASSIGN(Tensor * joined, context.allocate_output(0, shape));
+  TAGFLOW_ASSIGN(Tensor * joined, context.allocate_output(output, shape));
   const bool complete = std::ranges::all_of(parts, &Tensor::valid);
   if (!complete) zero_elements(context, *joined);
   const int64_t run = rest.num_elements();

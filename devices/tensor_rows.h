@@ -17,12 +17,13 @@ Result<Tensor> make_zeros(const KernelContext& context, DataType dtype,
 // valid counts as zeros. REQUIRES: all others are of that type and shape.
 Result<Tensor> stack_rows(const KernelContext& context, DataType dtype,
                           std::span<const Tensor> rows, const Shape& row_shape);
-// Sets output 0 to tensors joined along their first dimension, parts[i] of
+// Sets an output to tensors joined along their first dimension, parts[i] of
 // lengths[i] rows, each of shape `rest`. A tensor that is not valid counts as
 // zeros. InvalidArgument if the result would be too large. REQUIRES: all
-// others are of output 0's type and have these rows; no length is negative.
+// others are of the output's type and have these rows; no length is negative.
 Status join_rows(KernelContext& context, std::span<const Tensor> parts,
-                 std::span<const int64_t> lengths, const Shape& rest);
+                 std::span<const int64_t> lengths, const Shape& rest,
+                 int output = 0);
 // The rows of a tensor, appended to `rows`. REQUIRES: its rank is at least 1.
 Status unstack_rows(const KernelContext& context, const Tensor& tensor,
                     std::vector<Tensor>& rows);

@@ -46,11 +46,11 @@ Result<Ref<StateObject>> ResourceManager::find_or_make(const ResourceKey& key,
   Entry& entry = table_[key];
   if (!entry.object || entry.object->has_ended()) {
     TAGFLOW_ASSIGN(Ref<StateObject> made, make());
+    made->key_ = key;
     if (entry.saved.valid() && restore) {
       TAGFLOW_RETURN_IF_ERROR(restore(*made, entry.saved));
       entry.saved.reset();
     }
-    made->key_ = key;
     entry.object = std::move(made);
   }
   return entry.object;

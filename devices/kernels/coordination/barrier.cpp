@@ -56,10 +56,9 @@ class BarrierKernel final : public CheapKernel {
     // Another node may have made it.
     const auto* barrier =
         state_object<Barrier>(*context.output(0).data<ResourceHandle>());
-    Status status = barrier->spec().check_same(barrier->describe(), spec_);
-    if (status.ok()) return {};
-    return std::move(status).with_prefix(
-        fmt::format("[{}] ", context.node().op()));
+    return barrier->spec()
+        .check_same(barrier->describe(), spec_)
+        .with_prefix(fmt::format("[{}] ", context.node().op()));
   }
   bool is_bookkeeping() const override { return true; }
 

@@ -5,8 +5,8 @@ namespace tagflow::devices {
 Iterator::~Iterator() = default;
 
 std::string Iterator::describe() const {
-  return key_.name.empty() ? std::string("an anonymous iterator")
-                           : key_.describe();
+  return key().name.empty() ? std::string("an anonymous iterator")
+                            : key().describe();
 }
 
 Result<std::shared_ptr<RunningPipeline>> Iterator::start(
@@ -51,13 +51,13 @@ Result<IteratorPlace> Iterator::place() const {
 
 Result<std::shared_ptr<RunningPipeline>> Iterator::go_to(
     const KernelContext& context, const IteratorPlace& place) {
-  std::optional<DatasetRef> dataset;
+  DatasetRef dataset;
   {
     const std::lock_guard lock(mutex_);
     if (pipeline_ == nullptr) return not_initialised();
     dataset = dataset_;
   }
-  return start_at(context, *std::move(dataset), &place);
+  return start_at(context, std::move(dataset), &place);
 }
 
 Status Iterator::not_initialised() const {
@@ -111,7 +111,7 @@ void Iterator::on_end(const Status& reason) {
   {
     const std::lock_guard lock(mutex_);
     std::swap(pipeline_, ended);
-    dataset_.reset();
+    dataset_ = {};
   }
   if (ended != nullptr) ended->end(reason);
 }

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 
 #include "devices/kernels/dataset/pipeline.h"
@@ -23,12 +22,9 @@ class Iterator final : public StateObject, public SavedContents {
  public:
   static constexpr std::string_view kKind = kIteratorKind;
 
-  // `key` has no name if the iterator is anonymous.
-  Iterator(ResourceKey key, ElementSpec spec)
-      : key_(std::move(key)), spec_(std::move(spec)) {}
+  explicit Iterator(ElementSpec spec) : spec_(std::move(spec)) {}
   ~Iterator() override;
 
-  const ResourceKey& key() const { return key_; }
   const ElementSpec& spec() const { return spec_; }
   // From now on it gives the elements of `dataset`, from the first one on, or
   // from the one at which it was saved.
@@ -64,12 +60,11 @@ class Iterator final : public StateObject, public SavedContents {
       const KernelContext& context, DatasetRef dataset,
       const IteratorPlace* place);
 
-  const ResourceKey key_;
   const ElementSpec spec_;
   mutable std::mutex mutex_;  // guards the below
   std::shared_ptr<RunningPipeline> pipeline_;
-  std::optional<DatasetRef> dataset_;  // that of the pipeline
-  IteratorPlace begin_;                // where the next iteration begins
+  DatasetRef dataset_;   // that of the pipeline, or null
+  IteratorPlace begin_;  // where the next iteration begins
 };
 
 }  // namespace tagflow::devices

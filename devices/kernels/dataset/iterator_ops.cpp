@@ -53,8 +53,7 @@ class IteratorKernel : public CheapKernel {
     return Ref<StateObject>(new_iterator());
   }
   Ref<Iterator> new_iterator() const {
-    return make_ref_counted<Iterator>(
-        resource_.is_anonymous() ? ResourceKey() : resource_.key(), spec_);
+    return make_ref_counted<Iterator>(spec_);
   }
   const ElementSpec& spec() const { return spec_; }
 

@@ -107,10 +107,8 @@ class RecordInputStage final : public Stage {
          filled_ < spec_.batch_size; ++filled_) {
       TAGFLOW_ASSIGN(const bool is_there, fill_buffer());
       if (!is_there) return false;
-      const size_t bytes = bytes_of(buffer_.back());
+      charge_.reduce(bytes_of(buffer_.back()));
       rows[filled_] = std::move(buffer_.back());
-      bytes_ -= bytes;
-      charge_.reduce(bytes);
       buffer_.pop_back();
     }
     return true;
@@ -189,11 +187,10 @@ class RecordInputStage final : public Stage {
       return Status(found.status())
           .with_prefix(fmt::format("file \"{}\": ", file));
     if (*found) {
-      const size_t bytes = bytes_ + bytes_of(record.value);
+      const size_t bytes = charge_.bytes() + bytes_of(record.value);
       Allocator& memory = segment_.pipeline().allocator();
       if (!charge_.set(memory, bytes))
         return out_of_memory(memory, "the buffer of records", bytes);
-      bytes_ = bytes;
       shard.records.push_back(std::move(record.value));
     } else {
       shard.source = nullptr;
@@ -232,8 +229,7 @@ class RecordInputStage final : public Stage {
   std::vector<Shard> shards_;  // which have more
   size_t at_ = 0;              // the shard that is next
   std::vector<std::string> buffer_;
-  size_t bytes_ = 0;  // of the records of the shards and the buffer
-  MemoryCharge charge_;
+  MemoryCharge charge_;  // of the records of the shards and the buffer
   Tensor batch_;
   int64_t filled_ = 0;  // rows of the batch
   Status failed_;       // for ever
@@ -284,7 +280,7 @@ class RecordInputKernel final : public AsyncKernel {
               },
               /*capacity=*/2));
         }};
-    auto iterator = make_ref_counted<Iterator>(resource_.key(), element_spec_);
+    auto iterator = make_ref_counted<Iterator>(element_spec_);
     TAGFLOW_RETURN_IF_ERROR(
         iterator
             ->start(context, DatasetRef(make_ref_counted<Dataset>(

@@ -17,34 +17,32 @@ namespace tagflow::devices {
 
 Result<Ref<DrawnSeeds>> DrawnSeeds::of_node(const KernelContext& context) {
   TAGFLOW_ASSIGN(ResourceManager * state, state_of(context));
-  const std::string& name = context.node().name();
-  const ResourceKey key{"", std::string(kKind), name};
-  TAGFLOW_ASSIGN(const Ref<StateObject> found, state->find_or_make(key, [&] {
+  const ResourceKey key{"", std::string(kKind), context.node().name()};
+  TAGFLOW_ASSIGN(const Ref<StateObject> found, state->find_or_make(key, [] {
     return Result<Ref<StateObject>>(
-        Ref<StateObject>(make_ref_counted<DrawnSeeds>(name)));
+        Ref<StateObject>(make_ref_counted<DrawnSeeds>()));
   }));
   return Ref<DrawnSeeds>(static_cast<DrawnSeeds*>(found.get()));
 }
 
 ShuffleSeeds DrawnSeeds::next(Pipeline& pipeline) {
-  bool is_new = false;
-  const ShuffleSeeds seeds = pipeline.seeds_of(name_, [&] {
-    is_new = true;
-    MurmurHash hash(pipeline.seed(), name_.size());
-    hash.add(name_);
+  const std::string& name = key().name;
+  const ShuffleSeeds seeds = pipeline.seeds_of(name, [&] {
+    MurmurHash hash(pipeline.seed(), name.size());
+    hash.add(name);
     // Two zeros are seeds like any others here.
     return ShuffleSeeds{int64_t(hash.value()),
                         drawn_.fetch_add(1, std::memory_order_relaxed)};
   });
   // Of a checkpoint: later ones are others.
   for (int64_t known = drawn_.load(std::memory_order_relaxed);
-       !is_new && known <= seeds.seed2;)
+       known <= seeds.seed2;)
     if (drawn_.compare_exchange_weak(known, seeds.seed2 + 1)) break;
   return seeds;
 }
 
 std::string DrawnSeeds::describe() const {
-  return fmt::format("{} of \"{}\"", kKind, name_);
+  return fmt::format("{} of \"{}\"", kKind, key().name);
 }
 
 ShuffleSeeds SeedGenerator::next(Pipeline& pipeline) {
@@ -57,7 +55,8 @@ ShuffleSeeds SeedGenerator::next(Pipeline& pipeline) {
 
 Ref<SharedSource> SeedGenerator::copy() const {
   const std::lock_guard lock(mutex_);
-  auto copied = make_ref_counted<SeedGenerator>(drawn_, reshuffles_);
+  auto copied =
+      make_ref_counted<SeedGenerator>(ShuffleSeeds(), drawn_, reshuffles_);
   copied->state_ = state_;
   return Ref<SharedSource>(copied);
 }
@@ -201,10 +200,8 @@ ShuffleSeeds seeds_for(Pipeline& pipeline, const Dataset& self,
   const auto shared = pipeline.shared_of<EpochSeeds>(&self);
   const std::lock_guard lock(shared->mutex);
   if (!shared->generator)
-    shared->generator =
-        spec.drawn
-            ? make_ref_counted<SeedGenerator>(spec.drawn, spec.reshuffles)
-            : make_ref_counted<SeedGenerator>(spec.seeds, spec.reshuffles);
+    shared->generator = make_ref_counted<SeedGenerator>(spec.seeds, spec.drawn,
+                                                        spec.reshuffles);
   return shared->generator->next(pipeline);
 }
 
@@ -297,15 +294,13 @@ class SeedGeneratorKernel final : public CheapKernel {
     if (context.num_inputs() > 2) {
       TAGFLOW_ASSIGN(reshuffles, args.flag(2, "reshuffle"));
     }
-    Ref<SeedGenerator> generator;
+    Ref<DrawnSeeds> drawn;
     if (are_drawn(seeds)) {
-      TAGFLOW_ASSIGN(const auto drawn, DrawnSeeds::of_node(context));
-      generator = make_ref_counted<SeedGenerator>(drawn, reshuffles);
-    } else {
-      generator = make_ref_counted<SeedGenerator>(seeds, reshuffles);
+      TAGFLOW_ASSIGN(drawn, DrawnSeeds::of_node(context));
     }
     TAGFLOW_RETURN_IF_ERROR(resource_.set_handle(context, [&] {
-      return Result<Ref<StateObject>>(Ref<StateObject>(generator));
+      return Result<Ref<StateObject>>(Ref<StateObject>(
+          make_ref_counted<SeedGenerator>(seeds, drawn, reshuffles)));
     }));
     return context.allocate_output(1, {}).status();
   }

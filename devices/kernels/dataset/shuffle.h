@@ -42,8 +42,6 @@ class DrawnSeeds final : public StateObject {
   // That of the node, which is made at its first use.
   static Result<Ref<DrawnSeeds>> of_node(const KernelContext& context);
 
-  explicit DrawnSeeds(std::string name) : name_(std::move(name)) {}
-
   // Those of that pipeline.
   ShuffleSeeds next(Pipeline& pipeline);
   std::string describe() const override;
@@ -52,7 +50,6 @@ class DrawnSeeds final : public StateObject {
   void on_end(const Status&) override {}
 
  private:
-  const std::string name_;
   std::atomic<int64_t> drawn_{0};
 };
 
@@ -61,12 +58,13 @@ class SeedGenerator final : public SharedSource {
  public:
   static constexpr std::string_view kKind = "seed generator";
 
-  // Gives the seeds themselves, or, if `reshuffles`, others each time.
-  SeedGenerator(const ShuffleSeeds& seeds, bool reshuffles)
-      : reshuffles_(reshuffles), state_(State(seeds)) {}
-  // Draws its seeds for the first pipeline that asks.
-  SeedGenerator(Ref<DrawnSeeds> drawn, bool reshuffles)
-      : reshuffles_(reshuffles), drawn_(std::move(drawn)) {}
+  // Gives the seeds themselves, or, if `reshuffles`, others each time. If
+  // `drawn` is not null, it gives the seeds, to the first pipeline that asks.
+  SeedGenerator(const ShuffleSeeds& seeds, Ref<DrawnSeeds> drawn,
+                bool reshuffles)
+      : reshuffles_(reshuffles), drawn_(std::move(drawn)) {
+    if (!drawn_) state_.emplace(seeds);
+  }
 
   ShuffleSeeds next(Pipeline& pipeline);
   Ref<SharedSource> copy() const override;

@@ -331,22 +331,20 @@ class DecodeProtoKernel final : public BytesKernel {
                  found.schema->message().full_name());
   }
 
-  // By their numbers; those of one number as they are in field_names.
+  // By their numbers.
   static Result<std::vector<DecodedField>> fields_of(
       const KernelContext& context, const NodeSchema::Fields& found) {
     const auto types = std::span(context.node().output_dtypes()).subspan(1);
-    std::vector<DecodedField> fields;
     for (size_t i = 0; i < found.fields.size(); ++i) {
       const Field* const field = found.fields[i];
       if (!is_compatible(field->type(), types[i]))
         return context.fail("field {} is of type {}, which cannot become {}",
                             field->full_name(), field->type_name(),
                             dtype_name(types[i]));
-      fields.emplace_back(field, int(i), types[i]);
     }
-    std::ranges::stable_sort(fields, {}, [](const DecodedField& each) {
-      return each.field->number();
-    });
+    std::vector<DecodedField> fields;
+    for (const size_t i : found.order)
+      fields.emplace_back(found.fields[i], int(i), types[i]);
     return fields;
   }
 

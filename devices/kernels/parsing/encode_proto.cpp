@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
@@ -140,13 +139,10 @@ class EncodeProtoKernel final : public BytesKernel {
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, batch));
     const StringWriter writer(*output);
     auto* const messages = output->mutable_data<std::string>();
-    std::vector<size_t> order(fields.size());
-    std::iota(order.begin(), order.end(), size_t(0));
-    std::ranges::stable_sort(order, {},
-                             [&](size_t f) { return fields[f]->number(); });
     for (int64_t i = 0; i < output->num_elements(); ++i) {
       context.check_cancelled();
-      TAGFLOW_ASSIGN(std::string message, encode(context, fields, order, i));
+      TAGFLOW_ASSIGN(std::string message,
+                     encode(context, fields, found->order, i));
       writer.take(messages[i], std::move(message));
     }
     return {};
@@ -174,7 +170,7 @@ class EncodeProtoKernel final : public BytesKernel {
             "values of field {} must have at least two dimensions, not {}",
             fields[f]->full_name(), values.describe());
       Shape shape = values.shape();
-      shape = Shape(std::span(shape.dims()).first(size_t(shape.rank() - 1)));
+      shape.remove_dim(shape.rank() - 1);
       if (f == 0)
         batch = shape;
       else if (shape != batch)

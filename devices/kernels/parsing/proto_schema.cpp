@@ -294,8 +294,11 @@ Result<const NodeSchema::Fields*> NodeSchema::find(
     if (field->is_extension() && !takes_extensions)
       return context.fail("field \"{}\" of message type {} is an extension",
                           name, message_type_);
+    fields->order.push_back(fields->fields.size());
     fields->fields.push_back(field);
   }
+  std::ranges::stable_sort(
+      fields->order, {}, [&](size_t i) { return fields->fields[i]->number(); });
   const std::lock_guard lock(mutex_);
   if (found_ == nullptr) found_ = std::move(fields);
   return found_.get();

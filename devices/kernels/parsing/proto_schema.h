@@ -72,6 +72,8 @@ class NodeSchema {
     std::unique_ptr<const ProtoSchema> schema;
     // In the order of field_names.
     std::vector<const google::protobuf::FieldDescriptor*> fields;
+    // Their places, by their numbers; of one number, in that order.
+    std::vector<size_t> order;
   };
   // `takes_extensions`: field_names may have some.
   Result<const Fields*> find(const KernelContext& context,

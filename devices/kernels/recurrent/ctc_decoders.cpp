@@ -112,8 +112,7 @@ class CtcBeam {
   // ResourceExhausted if the memory's limit does not have its prefixes.
   Status step(const KernelContext& context, const T* logits) {
     const T sum = log_sum(logits, classes_);
-    std::vector<size_t> before;  // the likeliest first
-    for (const Entry& entry : beam_) before.push_back(entry.node);
+    const std::vector<size_t> before = best(beam_.size());
     beam_.clear();
     for (const size_t at : before) nodes_[at].old = nodes_[at].now;
     for (const size_t at : before) {

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "devices/copy.h"
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
 #include "devices/kernels/containers/values.h"
@@ -78,7 +77,7 @@ Result<Tensor> splits_tensor(KernelContext& context, DataType type,
   return tensor;
 }
 
-// The splits of a level, which are those of `rows` rows.
+// The splits of a level.
 Result<RowSplits> read_splits(const KernelContext& context,
                               const Tensor& tensor, int level) {
   if (tensor.rank() != 1 || tensor.dim(0) < 1)
@@ -163,8 +162,8 @@ class RaggedToVariantKernel final : public SparseKernel {
   const bool is_batch_;
 };
 
-// Whether the tensors have the same dimensions but the first.
-bool same_rows(const Tensor& a, const Tensor& b) {
+// Whether tensors of these shapes have rows, of one shape.
+bool same_rows(const Shape& a, const Shape& b) {
   if (a.rank() < 1 || a.rank() != b.rank()) return false;
   for (int d = 1; d < a.rank(); ++d)
     if (a.dim(d) != b.dim(d)) return false;
@@ -277,7 +276,7 @@ class RaggedFromVariantKernel final : public SparseKernel {
         count = splits.back();
       }
       const Tensor& values = item->values();
-      if (!same_rows(values, items[0]->values()) ||
+      if (!same_rows(values.shape(), items[0]->values().shape()) ||
           (inner > 0 && values.dim(0) != count))
         return context.fail("{} does not fit {}, or its row splits",
                             item->describe(), items[0]->describe());
@@ -291,24 +290,16 @@ class RaggedFromVariantKernel final : public SparseKernel {
   static Status join_values(KernelContext& context,
                             const std::vector<const RaggedValue*>& items,
                             int output) {
-    Shape shape{0};
-    int64_t rows = 0;
+    std::vector<Tensor> parts;
+    std::vector<int64_t> lengths;
+    Shape rest;
     for (const RaggedValue* item : items) {
-      shape = item->values().shape();
-      rows += shape.dim(0);
+      parts.push_back(item->values());
+      lengths.push_back(parts.back().dim(0));
+      rest = parts.back().shape();
+      rest.remove_dim(0);
     }
-    shape.set_dim(0, rows);
-    TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
-    TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(output, shape));
-    visit_movable(out->dtype(), [&]<class T>(TypeTag<T>) {
-      T* to = reinterpret_cast<T*>(out->mutable_raw());
-      for (const RaggedValue* item : items) {
-        const Tensor& values = item->values();
-        const T* const from = reinterpret_cast<const T*>(values.raw());
-        to = std::copy_n(from, values.num_elements(), to);
-      }
-    });
-    return {};
+    return join_rows(context, parts, lengths, rest, output);
   }
 
   const int64_t inner_;
@@ -373,10 +364,7 @@ class RaggedVariantGradKernel final : public SparseKernel {
     std::vector<int64_t> lengths;
     int64_t rows = 0;
     for (const Tensor& part : parts) {
-      bool fits = shape.rank() > 0;
-      for (int d = 1; fits && d < shape.rank(); ++d)
-        fits = part.dim(d) == shape.dim(d);
-      if (!fits)
+      if (!same_rows(part.shape(), shape))
         return context.fail("the gradient {} does not fit values {}",
                             part.describe(), shape.to_string());
       lengths.push_back(part.dim(0));
