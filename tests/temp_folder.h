@@ -18,6 +18,9 @@ class TempFolder {
   TempFolder& operator=(const TempFolder&) = delete;
   ~TempFolder() { std::filesystem::remove_all(path_); }
   const std::filesystem::path& path() const { return path_; }
+  std::string operator/(const std::string& name) const {
+    return (path_ / name).string();
+  }
 
  private:
   const std::filesystem::path path_;

@@ -129,11 +129,15 @@ def png_chunk(kind, data):
             struct.pack(">I", zlib.crc32(kind + data)))
 
 
-def png(width, bits, color, rows, extra=b""):
-    raw = b"".join(b"\0" + row for row in rows)
-    head = struct.pack(">IIBBBBB", width, len(rows), bits, color, 0, 0, 0)
+def png_file(width, height, bits, color, raw, extra=b"", interlace=0):
+    head = struct.pack(">IIBBBBB", width, height, bits, color, 0, 0, interlace)
     return (b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", head) + extra +
             png_chunk(b"IDAT", zlib.compress(raw)) + png_chunk(b"IEND", b""))
+
+
+def png(width, bits, color, rows, extra=b""):
+    raw = b"".join(b"\0" + row for row in rows)
+    return png_file(width, len(rows), bits, color, raw, extra)
 
 
 def random_bytes(count):
@@ -178,6 +182,15 @@ def jpegs():
                                     **options).numpy()
 
 
+def gif_data(pixels):
+    """Of four colors, without compression."""
+    bits = "".join("001" + format(pixel, "03b")[::-1] for pixel in pixels)
+    bits += "101"
+    bits += "0" * (-len(bits) % 8)
+    data = bytes(int(bits[i:i + 8][::-1], 2) for i in range(0, len(bits), 8))
+    return b"\x02" + bytes([len(data)]) + data + b"\0"
+
+
 def gif(width, height, frames, flags=0x81):
     """Frames are (x, y, width, height, transparent, pixels, flags)."""
     file = b"GIF89a" + struct.pack("<HHBBB", width, height, flags, 0, 0)
@@ -186,12 +199,7 @@ def gif(width, height, frames, flags=0x81):
         if transparent is not None:
             file += b"\x21\xf9\x04\x01\0\0" + bytes([transparent, 0])
         file += b"\x2c" + struct.pack("<HHHHB", x, y, w, h, shape)
-        bits = "".join("001" + format(pixel, "03b")[::-1] for pixel in pixels)
-        bits += "101"
-        bits += "0" * (-len(bits) % 8)
-        data = bytes(int(bits[i:i + 8][::-1], 2)
-                     for i in range(0, len(bits), 8))
-        file += b"\x02" + bytes([len(data)]) + data + b"\0"
+        file += gif_data(pixels)
     return file + b"\x3b"
 
 

@@ -8,7 +8,6 @@ Writes parsing.txt in the form that record_ops.py explains, refused inputs too,
 and the descriptors of its messages, parsing.desc.
 """
 
-import base64
 import gzip
 import json
 import pathlib
@@ -17,8 +16,8 @@ import sys
 import zlib
 
 import tensorflow as tf
-from google.protobuf import descriptor_pb2
 
+from message_types import FIELD_TYPES, FIELDS, SOURCE, WIRES, kind_of
 from record_array_ops import NAMES, attr_text, quoted, rare, rnd
 from record_media import array_text
 
@@ -368,68 +367,7 @@ def compressed():
 
 # --- Messages ----------------------------------------------------------------
 
-FIELD = descriptor_pb2.FieldDescriptorProto
-FIELD_TYPES = {
-    "double": tf.float64, "float": tf.float32, "int64": tf.int64,
-    "uint64": tf.uint64, "int32": tf.int32, "fixed64": tf.uint64,
-    "fixed32": tf.uint32, "bool": tf.bool, "string": tf.string,
-    "bytes": tf.string, "uint32": tf.uint32, "enum": tf.int32,
-    "sfixed32": tf.int32, "sfixed64": tf.int64, "sint32": tf.int32,
-    "sint64": tf.int64, "message": tf.string, "group": tf.string}
 WIDER = {tf.float32: tf.float64, tf.int32: tf.int64, tf.uint32: tf.uint64}
-WIRES = dict(double=1, fixed64=1, sfixed64=1, float=5, fixed32=5, sfixed32=5,
-             string=2, bytes=2, message=2, group=3)
-DEFAULTS = dict(double="1.5", float="2.5", int64="-3",
-                uint64="18446744073709551615", int32="-4", fixed64="9",
-                fixed32="4294967295", bool="true", string="text",
-                bytes="\\001b", uint32="8", enum="B", sfixed32="-5",
-                sfixed64="-6", sint32="-7", sint64="-8")
-
-
-def make_descriptors():
-    files = descriptor_pb2.FileDescriptorSet()
-    file = files.file.add(name="t.proto", package="t", syntax="proto2")
-    enum = file.enum_type.add(name="E")
-    enum.value.add(name="A", number=5)
-    enum.value.add(name="B", number=7)
-    sub = file.message_type.add(name="S")
-    sub.field.add(name="a", number=1, type=FIELD.TYPE_INT32, label=1)
-    message = file.message_type.add(name="M")
-    group = message.nested_type.add(name="G")
-    group.field.add(name="x", number=1, type=FIELD.TYPE_INT32, label=1)
-    number = 0
-    for kind in FIELD_TYPES:
-        for use in "odrp":  # optional, with a default, repeated, packed
-            number += 1
-            if (use == "d" and kind not in DEFAULTS or
-                    use == "p" and WIRES.get(kind, 0) in (2, 3)):
-                continue
-            new = message.field.add(
-                name=f"{use}_{kind}", number=number,
-                type=getattr(FIELD, "TYPE_" + kind.upper()),
-                label=3 if use in "rp" else 1)
-            name = {"enum": ".t.E", "message": ".t.S", "group": ".t.M.G"}
-            if kind in name:
-                new.type_name = name[kind]
-            if use == "d":
-                new.default_value = DEFAULTS[kind]
-            if use == "p":
-                new.options.packed = True
-    message.extension_range.add(start=1000, end=2000)
-    file.extension.add(name="e", number=1000, type=FIELD.TYPE_INT32, label=1,
-                       extendee=".t.M")
-    strict = file.message_type.add(name="R")
-    strict.field.add(name="q", number=1, type=FIELD.TYPE_INT32, label=2)
-    return files
-
-
-FILES = make_descriptors()
-SOURCE = b"bytes://" + FILES.SerializeToString()
-FIELDS = {f.name: f for f in FILES.file[0].message_type[1].field}
-
-
-def kind_of(name):
-    return name[2:]
 
 
 def wire_value(kind):
@@ -483,13 +421,12 @@ def messages():
     attrs = dict(message_type="t.M", field_names=names, output_types=types,
                  descriptor_source=SOURCE, sanitize=rare(0.3))
     yield "DecodeProtoV2", dict(bytes=tf.reshape(values, dims)), attrs
-    encode = [name for name in names if FIELD_TYPES[kind_of(name)]]
-    if not encode:
+    if not names:
         return
     batch = rnd.randint(1, 3)
-    widths = [rnd.randint(0, 3) for _ in encode]
+    widths = [rnd.randint(0, 3) for _ in names]
     tensors = []
-    for name, width in zip(encode, widths):
+    for name, width in zip(names, widths):
         dtype = FIELD_TYPES[kind_of(name)]
         low = 0 if dtype.is_unsigned else -5
         given = ([rnd.choice([b"", b"\x08\x05"]) for _ in range(batch * width)]
@@ -502,7 +439,7 @@ def messages():
              for _ in range(batch)]
     yield "EncodeProto", dict(sizes=tf.constant(sizes, tf.int32),
                               values=tensors), dict(
-        field_names=encode, message_type="t.M", descriptor_source=SOURCE,
+        field_names=names, message_type="t.M", descriptor_source=SOURCE,
         Tinput_types=[t.dtype for t in tensors])
 
 
@@ -570,13 +507,7 @@ INFERRED = {"Tdense", "Tcontext_dense", "Tinput_types"}
 def compute(op, inputs, attrs):
     given = {name: value for name, value in attrs.items()
              if name not in INFERRED}
-    return tf.nest.flatten(list(getattr(RAW, op)(**inputs, **given))
-                           if op in LISTED else
-                           [getattr(RAW, op)(**inputs, **given)])
-
-
-LISTED = {"ParseExampleV2", "ParseSingleExample", "ParseSequenceExampleV2",
-          "DecodeCSV", "DecodeProtoV2"}
+    return tf.nest.flatten(getattr(RAW, op)(**inputs, **given))
 
 
 def case_lines(op, inputs, attrs):

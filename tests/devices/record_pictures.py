@@ -17,7 +17,8 @@ import numpy as np
 import tensorflow as tf
 from PIL import Image
 
-from record_media import (bmp, picture, png, png_chunk, random_bytes, record)
+from record_media import (bmp, gif_data, picture, png, png_chunk, png_file,
+                          random_bytes, record)
 
 # First column, first row, and the steps, of each pass of Adam7.
 PASSES = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4),
@@ -32,9 +33,7 @@ def interlaced(width, height, bits, color, extra=b""):
         row = (columns * bits * CHANNELS[color] + 7) // 8
         for _ in range(y, height, step_y):
             raw += b"\0" + random_bytes(row) if columns else b""
-    head = struct.pack(">IIBBBBB", width, height, bits, color, 0, 0, 1)
-    return (b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", head) + extra +
-            png_chunk(b"IDAT", zlib.compress(raw)) + png_chunk(b"IEND", b""))
+    return png_file(width, height, bits, color, raw, extra, interlace=1)
 
 
 def pngs():
@@ -98,11 +97,7 @@ def gif(width, height, frames, version=b"GIF89a"):
         file += b"\x2c" + struct.pack("<HHHHB", x, y, w, h, (
             0x81 if local else 0) | (0x40 if is_interlaced else 0))
         file += bytes(range(101, 113)) if local else b""
-        bits = "".join("001" + format(p, "03b")[::-1] for p in pixels) + "101"
-        bits += "0" * (-len(bits) % 8)
-        data = bytes(int(bits[i:i + 8][::-1], 2)
-                     for i in range(0, len(bits), 8))
-        file += b"\x02" + bytes([len(data)]) + data + b"\0"
+        file += gif_data(pixels)
     return file + b"\x3b"
 
 

@@ -11,15 +11,13 @@
 
 using namespace tagflow;
 using namespace tagflow::actors;
+using graph::testing::contains;
 namespace fs = std::filesystem;
 
 namespace {
 
 struct Folder : tagflow::testing::TempFolder {
   Folder() : TempFolder("file_cache") {}
-  std::string operator/(const std::string& name) const {
-    return (path() / name).string();
-  }
   std::set<std::string> names() const {
     std::set<std::string> names;
     for (const auto& entry : fs::directory_iterator(path()))
@@ -57,10 +55,6 @@ std::string rest(Session& session) {
     if (!number.ok()) return text + number.status().to_string();
     text += std::to_string(*number) + " ";
   }
-}
-
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != text.npos;
 }
 
 }  // namespace

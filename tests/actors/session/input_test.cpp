@@ -23,9 +23,6 @@ namespace {
 
 struct InputFolder : tagflow::testing::TempFolder {
   InputFolder() : TempFolder("input") {}
-  std::string operator/(const std::string& name) const {
-    return (path() / name).string();
-  }
   void write(const std::string& name, const std::string& bytes) const {
     std::ofstream(*this / name, std::ios::binary) << bytes;
   }

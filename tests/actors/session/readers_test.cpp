@@ -24,9 +24,6 @@ using Texts = std::vector<std::string>;
 // An empty folder, removed at the end.
 struct Folder : tagflow::testing::TempFolder {
   Folder() : TempFolder("readers") {}
-  std::string operator/(const std::string& name) const {
-    return (path() / name).string();
-  }
 };
 
 void write(const std::string& path, const std::string& bytes) {

@@ -1,7 +1,6 @@
 // RecordInput. Orders are those that TensorFlow 2.21 gives for the same files.
 #include <doctest/doctest.h>
 #include <fmt/ranges.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <fstream>
@@ -9,32 +8,18 @@
 #include "actors/checkpoint/snapshot.h"
 #include "devices/files/record_file.h"
 #include "tests/actors/program.h"
+#include "tests/devices/files/deflated.h"
 #include "tests/temp_folder.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
 using namespace tagflow::graph;
 using graph::testing::must;
+using tagflow::testing::deflated;
 
 namespace {
 
 using Texts = std::vector<std::string>;
-
-std::string gzip(const std::string& bytes) {
-  z_stream z{};
-  REQUIRE(deflateInit2(&z, 6, Z_DEFLATED, MAX_WBITS + 16, 8,
-                       Z_DEFAULT_STRATEGY) == Z_OK);
-  std::string packed(bytes.size() + 100, '\0');
-  std::string given = bytes;
-  z.next_in = reinterpret_cast<Bytef*>(given.data());
-  z.avail_in = uInt(given.size());
-  z.next_out = reinterpret_cast<Bytef*>(packed.data());
-  z.avail_out = uInt(packed.size());
-  REQUIRE(deflate(&z, Z_FINISH) == Z_STREAM_END);
-  packed.resize(z.total_out);
-  deflateEnd(&z);
-  return packed;
-}
 
 // Files "f0", "f1", ... of records "0a", "0b", ..., and a session that reads
 // them.
@@ -45,7 +30,7 @@ struct RecordFiles {
       std::string bytes;
       for (int r = 0; r < records; ++r)
         checkpoint::append_record(bytes, fmt::format("{}{}", f, char('a' + r)));
-      write(fmt::format("f{}", f), is_packed ? gzip(bytes) : bytes);
+      write(fmt::format("f{}", f), is_packed ? deflated(bytes, true) : bytes);
     }
     attrs["file_pattern"] = (folder.path() / "f*").string();
     output = p.s.named("records").op("RecordInput", {}, std::move(attrs));

@@ -2,9 +2,9 @@
 #include "devices/files/record_file.h"
 
 #include <doctest/doctest.h>
-#include <zlib.h>
 
 #include "devices/files/crc32c.h"
+#include "tests/devices/files/deflated.h"
 #include "tests/devices/files/memory_files.h"
 #include "tests/graph/hand_made.h"
 
@@ -13,21 +13,7 @@ namespace tagflow::checkpoint {
 namespace {
 
 using graph::testing::must;
-
-std::string gzip(std::string bytes) {
-  z_stream z{};
-  REQUIRE(deflateInit2(&z, 6, Z_DEFLATED, MAX_WBITS + 16, 8,
-                       Z_DEFAULT_STRATEGY) == Z_OK);
-  std::string packed(deflateBound(&z, uLong(bytes.size())), '\0');
-  z.next_in = reinterpret_cast<Bytef*>(bytes.data());
-  z.avail_in = uInt(bytes.size());
-  z.next_out = reinterpret_cast<Bytef*>(packed.data());
-  z.avail_out = uInt(packed.size());
-  REQUIRE(deflate(&z, Z_FINISH) == Z_STREAM_END);
-  packed.resize(z.total_out);
-  deflateEnd(&z);
-  return packed;
-}
+using tagflow::testing::deflated;
 
 // The head of a record that says to have so many bytes.
 std::string head(uint64_t length) {
@@ -57,8 +43,8 @@ TEST_CASE("a length that a record does not have takes no memory") {
          {Compression::kNone, Compression::kGzip}) {
       MemoryFiles files;
       const bool is_packed = compression == Compression::kGzip;
-      InputStream stream =
-          stream_of(files, is_packed ? gzip(whole) : whole, compression);
+      InputStream stream = stream_of(
+          files, is_packed ? deflated(whole, true) : whole, compression);
       std::string_view data;
       CHECK(must(read_record(stream, data)));
       CHECK(data == "first");

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,32 +24,25 @@ using graph::testing::contains;
 // name is all that the graph says.
 struct Readers {
   explicit Readers(uint32_t tasks, bool has_tls) {
-    ClusterOptions options = local_cluster();
-    if (has_tls) options.tls = master_tls();
+    std::vector<WorkerOptions> wanted;
     for (uint32_t task = 0; task < tasks; ++task) {
       folders.push_back(
           std::make_unique<Folder>("input" + std::to_string(task)));
       std::ofstream out(folders.back()->path("lines"));
       for (int i = 0; i < 5; ++i) out << "worker " << task << " " << i << "\n";
-      out.close();
-      WorkerOptions worker = local_worker(task);
-      worker.policy.reads = FileScope::beneath(folders.back()->path());
-      if (has_tls) worker.tls = worker_tls(task);
-      workers.push_back(must(Worker::start(std::move(worker))));
-      options.members.push_back(
-          {{"worker", task}, {"localhost", workers.back()->port()}});
+      wanted.push_back(local_worker(task));
+      wanted.back().policy.reads = FileScope::beneath(folders.back()->path());
     }
-    cluster = must(Cluster::connect(std::move(options)));
+    workers.emplace(std::move(wanted), has_tls);
   }
   std::unique_ptr<actors::Session> session(const Graph& graph) const {
     actors::SessionOptions options;
-    options.backend = cluster;
+    options.backend = workers->cluster;
     return actors::make_session(options, graph);
   }
 
   std::vector<std::unique_ptr<Folder>> folders;
-  std::vector<std::unique_ptr<Worker>> workers;
-  std::shared_ptr<Cluster> cluster;
+  std::optional<Workers> workers;
 };
 
 Scope at(const Scope& s, uint32_t task) {
@@ -118,6 +112,29 @@ struct DatasetGraph : actors::Program {
 
 constexpr uint32_t kTasks = 2;
 
+// Values go on behind those that were there before a snapshot. `target` begins,
+// after a restore, too, if `begins_again`.
+void check_positions(const Graph& graph, const std::string& target,
+                     bool begins_again) {
+  actors::Snapshot snapshot;
+  {
+    const Readers readers(kTasks, false);
+    const auto session = readers.session(graph);
+    must(session->run({}, {}, {target}, actors::within_a_minute()));
+    CHECK(text_of(*session, "value0") == "worker 0 0");
+    CHECK(text_of(*session, "value1") == "worker 1 0");
+    CHECK(text_of(*session, "value1") == "worker 1 1");
+    snapshot = must(must(actors::Snapshots::create(*session))->take());
+  }
+  const Readers others(kTasks, false);
+  const auto session = others.session(graph);
+  must(must(actors::Snapshots::create(*session))->restore(snapshot));
+  if (begins_again)
+    must(session->run({}, {}, {target}, actors::within_a_minute()));
+  CHECK(text_of(*session, "value0") == "worker 0 1");
+  CHECK(text_of(*session, "value1") == "worker 1 2");
+}
+
 }  // namespace
 
 TEST_CASE("a reader reads the files of its worker") {
@@ -148,42 +165,11 @@ TEST_CASE("a dataset reads the files of its worker") {
 }
 
 TEST_CASE("a snapshot has the positions of iterators on workers") {
-  const Readers readers(kTasks, false);
-  const DatasetGraph graph(kTasks);
-  actors::Snapshot snapshot;
-  {
-    const auto session = readers.session(graph.graph);
-    must(session->run({}, {}, {"init"}, actors::within_a_minute()));
-    CHECK(text_of(*session, "value0") == "worker 0 0");
-    CHECK(text_of(*session, "value1") == "worker 1 0");
-    CHECK(text_of(*session, "value1") == "worker 1 1");
-    snapshot = must(must(actors::Snapshots::create(*session))->take());
-  }
-  const Readers others(kTasks, false);
-  const auto session = others.session(graph.graph);
-  must(must(actors::Snapshots::create(*session))->restore(snapshot));
-  must(session->run({}, {}, {"init"}, actors::within_a_minute()));
-  CHECK(text_of(*session, "value0") == "worker 0 1");
-  CHECK(text_of(*session, "value1") == "worker 1 2");
+  check_positions(DatasetGraph(kTasks).graph, "init", /*begins_again=*/true);
 }
 
 TEST_CASE("a snapshot has the positions of readers on workers") {
-  const Readers readers(kTasks, false);
-  const ReaderGraph graph(kTasks);
-  actors::Snapshot snapshot;
-  {
-    const auto session = readers.session(graph.graph);
-    must(session->run({}, {}, {"give"}, actors::within_a_minute()));
-    CHECK(text_of(*session, "value0") == "worker 0 0");
-    CHECK(text_of(*session, "value1") == "worker 1 0");
-    CHECK(text_of(*session, "value1") == "worker 1 1");
-    snapshot = must(must(actors::Snapshots::create(*session))->take());
-  }
-  const Readers others(kTasks, false);
-  const auto session = others.session(graph.graph);
-  must(must(actors::Snapshots::create(*session))->restore(snapshot));
-  CHECK(text_of(*session, "value0") == "worker 0 1");
-  CHECK(text_of(*session, "value1") == "worker 1 2");
+  check_positions(ReaderGraph(kTasks).graph, "give", /*begins_again=*/false);
 }
 
 }  // namespace tagflow::net

@@ -53,20 +53,31 @@ class Folder {
 };
 
 struct Workers {
-  // Each may write in its folder, if that has a name.
-  explicit Workers(const std::vector<std::string>& folders,
-                   bool has_tls = false) {
+  // As local_worker() has them, and maybe more.
+  Workers(std::vector<WorkerOptions> wanted, bool has_tls) {
     ClusterOptions options = local_cluster();
     if (has_tls) options.tls = master_tls();
-    for (uint32_t task = 0; task < folders.size(); ++task) {
-      WorkerOptions worker = local_worker(task);
-      worker.checkpoints = folders[task];
-      if (has_tls) worker.tls = worker_tls(task);
-      workers.push_back(must(Worker::start(std::move(worker))));
+    for (uint32_t task = 0; task < wanted.size(); ++task) {
+      if (has_tls) wanted[task].tls = worker_tls(task);
+      workers.push_back(must(Worker::start(std::move(wanted[task]))));
       options.members.push_back(
           {{"worker", task}, {"localhost", workers.back()->port()}});
     }
     cluster = must(Cluster::connect(std::move(options)));
+  }
+  // Each may write in its folder, if that has a name.
+  explicit Workers(const std::vector<std::string>& folders,
+                   bool has_tls = false)
+      : Workers(that_write(folders), has_tls) {}
+
+  static std::vector<WorkerOptions> that_write(
+      const std::vector<std::string>& folders) {
+    std::vector<WorkerOptions> all;
+    for (uint32_t task = 0; task < folders.size(); ++task) {
+      all.push_back(local_worker(task));
+      all.back().checkpoints = folders[task];
+    }
+    return all;
   }
   std::vector<std::unique_ptr<Worker>> workers;
   std::shared_ptr<Cluster> cluster;

@@ -1,31 +1,17 @@
 // Tensors, raw and compressed bytes, and JSON in strings.
 #include <doctest/doctest.h>
-#include <zlib.h>
 
 #include "graph/proto/example.pb.h"
+#include "tests/devices/files/deflated.h"
 #include "tests/devices/kernel_fixture.h"
 
 namespace tagflow::devices {
 
 namespace {
 
-constexpr Code kInvalid = Code::kInvalidArgument;
+using tagflow::testing::deflated;
 
-std::string deflated(const std::string& text, bool gzip) {
-  z_stream z{};
-  REQUIRE(deflateInit2(&z, 6, Z_DEFLATED, MAX_WBITS + (gzip ? 16 : 0), 8,
-                       Z_DEFAULT_STRATEGY) == Z_OK);
-  std::string bytes(deflateBound(&z, uLong(text.size())), '\0');
-  std::string input = text;
-  z.next_in = reinterpret_cast<Bytef*>(input.data());
-  z.avail_in = uInt(input.size());
-  z.next_out = reinterpret_cast<Bytef*>(bytes.data());
-  z.avail_out = uInt(bytes.size());
-  REQUIRE(deflate(&z, Z_FINISH) == Z_STREAM_END);
-  bytes.resize(z.total_out);
-  deflateEnd(&z);
-  return bytes;
-}
+constexpr Code kInvalid = Code::kInvalidArgument;
 
 Result<Outputs> decompress(const std::string& bytes, const char* kind) {
   return run_op("DecodeCompressed", {Tensor::scalar(bytes)},

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/devices/kernel_fixture.h"
+#include "tests/devices/kernels/sparse/sparse_inputs.h"
 #include "tests/devices/recorded_cases.h"
 
 namespace tagflow::devices {
@@ -11,13 +12,6 @@ namespace {
 
 constexpr Code kInvalid = Code::kInvalidArgument;
 using Texts = std::vector<std::string>;
-
-Tensor longs(std::initializer_list<int64_t> values) {
-  return Tensor::vector<int64_t>(values);
-}
-Tensor floats(std::initializer_list<float> values) {
-  return Tensor::vector<float>(values);
-}
 
 Result<Outputs> to_dense(Tensor shape, Tensor values, Tensor filling,
                          std::vector<Tensor> partitions, Texts types) {

@@ -7,6 +7,7 @@
 #include "devices/tracking_allocator.h"
 #include "graph/handle.h"
 #include "tests/devices/kernel_fixture.h"
+#include "tests/devices/kernels/sparse/sparse_inputs.h"
 #include "tests/devices/one_step.h"
 
 namespace tagflow::devices {
@@ -14,13 +15,6 @@ namespace tagflow::devices {
 namespace {
 
 constexpr Code kInvalid = Code::kInvalidArgument;
-
-Tensor longs(std::initializer_list<int64_t> values) {
-  return Tensor::vector<int64_t>(values);
-}
-Tensor floats(std::initializer_list<float> values) {
-  return Tensor::vector<float>(values);
-}
 
 Result<Outputs> encode(std::vector<Tensor> splits, const Tensor& values,
                        bool is_batch) {
