@@ -154,8 +154,10 @@ class RecordInputStage final : public Stage {
     hash.add(bytes);
     std::ranges::shuffle(files, std::mt19937_64(hash.value()));
     if (spec_.shift >= 0 && spec_.shift < 1)
-      std::ranges::rotate(
-          files, files.begin() + int64_t(spec_.shift * float(files.size())));
+      // Clang 14 does not take std::ranges::rotate() of this library.
+      std::rotate(files.begin(),
+                  files.begin() + int64_t(spec_.shift * float(files.size())),
+                  files.end());
     const size_t count = std::min(files.size(), size_t(spec_.parallelism));
     shards_.resize(count);
     for (size_t i = files.size(); i-- > 0;)

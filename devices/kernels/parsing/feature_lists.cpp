@@ -4,9 +4,9 @@
 
 namespace tagflow::devices {
 
-namespace {
-
 using Form = FeatureSpec::Form;
+
+namespace {
 
 constexpr uint32_t kFeatureLists = 2;
 constexpr uint32_t kStep = 1;
