@@ -68,7 +68,7 @@ struct SessionOptions {
   // The state that outlives runs: variables, queues, tables. Null: the session
   // has a state of its own. Otherwise it shares the state of another session,
   // Session::shared_state(), and its engine, unless `engine` names it, too. The
-  // text of `devices` must be the same.
+  // text of `devices` must be the same, or empty.
   std::shared_ptr<SharedState> state;
   // A node that cannot run on the device that it requests runs on a CPU, with a
   // warning.

@@ -145,6 +145,19 @@ Status FunctionLibrary::merge(const FunctionLibrary& other) {
   return {};
 }
 
+FunctionLibrary FunctionLibrary::subset(
+    std::span<const FunctionDef* const> functions) const {
+  FunctionLibrary part;
+  if (functions.empty()) return part;
+  Maps& made = part.own();
+  for (const FunctionDef* function : functions)
+    made.add(maps().functions.at(function->name()));
+  for (const auto& [name, gradient] : gradients())
+    if (part.find(name) != nullptr && part.find(gradient) != nullptr)
+      made.add_gradient(name, gradient);
+  return part;
+}
+
 void FunctionLibrary::take_back(const Mark& mark) {
   const Mark now = this->mark();
   if (now.functions == mark.functions && now.gradients == mark.gradients)

@@ -61,6 +61,10 @@ class FunctionLibrary {
   // Adds all of `other`. On a conflict, AlreadyExists and nothing is added.
   Status merge(const FunctionLibrary& other);
 
+  // Those of `functions`, which are in this library, with their gradients as
+  // far as these are among them.
+  FunctionLibrary subset(std::span<const FunctionDef* const> functions) const;
+
   // A state of the library, to which take_back() returns.
   struct Mark {
     size_t functions = 0;

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "graph/op_registry.h"
+#include "graph/program.h"
 
 namespace tagflow::graph {
 namespace {
@@ -52,24 +53,29 @@ class Reach {
   explicit Reach(const FunctionLibrary& library) : library_(library) {}
 
   void visit(std::string_view op, const AttrMap& attrs) {
-    for (const std::string& name : named_functions(op, attrs, library_)) {
-      const FunctionDef* function = library_.find(name);
-      if (function != nullptr && seen_.insert(function).second)
-        reached_.push_back(function);
-    }
+    for (const std::string& name : named_functions(op, attrs, library_))
+      reach(name);
   }
 
-  // Sorted by name, including those reached indirectly.
-  std::vector<const FunctionDef*> all() {
+  // Sorted by name, including those reached indirectly; the gradients of
+  // functions, too, or only those that nodes name.
+  std::vector<const FunctionDef*> all(bool with_gradients = false) {
     for (size_t i = 0; i < reached_.size(); ++i) {
       for (const NodeDef& node : reached_[i]->nodes) visit(node.op, node.attrs);
       visit(reached_[i]->name(), reached_[i]->attrs);
+      if (with_gradients) reach(library_.gradient_of(reached_[i]->name()));
     }
     std::ranges::sort(reached_, {}, &FunctionDef::name);
     return std::move(reached_);
   }
 
  private:
+  void reach(std::string_view name) {
+    const FunctionDef* function = library_.find(name);
+    if (function != nullptr && seen_.insert(function).second)
+      reached_.push_back(function);
+  }
+
   const FunctionLibrary& library_;
   std::unordered_set<const FunctionDef*> seen_;
   std::vector<const FunctionDef*> reached_;
@@ -101,6 +107,19 @@ std::vector<const FunctionDef*> reached_functions(
   Reach reach(library);
   for (const Node* node : nodes) reach.visit(node->op(), node->attrs());
   return reach.all();
+}
+
+FunctionLibrary functions_of_kernels(const Program& program,
+                                     const FunctionLibrary& library) {
+  if (library.empty()) return {};
+  Reach reach(library);
+  const auto visit = [&](const Graph& graph) {
+    for (const Node* node : graph.nodes())
+      if (node->op() != "_Call") reach.visit(node->op(), node->attrs());
+  };
+  visit(program.graph);
+  for (const auto& body : program.bodies) visit(body->graph);
+  return library.subset(reach.all(/*with_gradients=*/true));
 }
 
 Status check_ops(const std::vector<NodeDef>& nodes,

@@ -24,6 +24,8 @@ struct OrderEdge {
 // Movable: nodes keep their addresses.
 struct Program {
   std::string name;  // of a function's body; otherwise empty
+  // Once the functions are lowered, its library has those that kernels call.
+  // That of a body is empty: its kernels call those of the program.
   Graph graph;
   // Outputs of Placeholders, in the order of the signature. The node is null if
   // it is in another partition of the signature; the same holds for fetches.

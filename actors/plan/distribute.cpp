@@ -17,7 +17,7 @@
 #include "graph/analysis/loop_shapes.h"
 #include "graph/analysis/validate.h"
 #include "graph/budget.h"
-#include "graph/function.h"
+#include "graph/function_uses.h"
 #include "graph/functions/lower.h"
 #include "graph/partition/readers_first.h"
 #include "graph/partition/recv_schedule.h"
@@ -48,13 +48,15 @@ Status check_outside_loops(const graph::FrameMap& frames,
 Status lower(graph::Program& program, const graph::Limits& limits) {
   const size_t end_id = program.graph.end_id();
   TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program, limits));
-  // The functions are not needed any more. If the program shared the library,
-  // the graph would have to copy it before an addition.
-  program.graph.library() = graph::FunctionLibrary();
+  // If the program shared the library, the graph would have to copy it before
+  // an addition.
+  program.graph.library() =
+      graph::functions_of_kernels(program, program.graph.library());
+  for (const auto& body : program.bodies)
+    body->graph.library() = graph::FunctionLibrary();
   if (program.graph.end_id() == end_id) return {};
   TAGFLOW_RETURN_IF_ERROR(graph::validate(program.graph, limits));
   for (const auto& body : program.bodies) {
-    body->graph.library() = graph::FunctionLibrary();
     Status status = graph::validate(body->graph, limits);
     if (!status.ok())
       return std::move(status).with_prefix(

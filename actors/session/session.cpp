@@ -120,16 +120,26 @@ Result<std::shared_ptr<Engine>> choose_engine(const SessionOptions& options) {
                          .on_warning = options.on_warning});
 }
 
+Result<std::shared_ptr<DeviceSet>> choose_devices(
+    const SessionOptions& options, const std::shared_ptr<Engine>& engine) {
+  if (options.state == nullptr) return engine->devices(options.devices);
+  const std::shared_ptr<DeviceSet>& shared = options.state->device_set();
+  if (options.devices.empty() && shared->shared_engine() == engine)
+    return shared;
+  TAGFLOW_ASSIGN(auto devices, engine->devices(options.devices));
+  if (devices == shared) return devices;
+  return invalid_argument(
+      "[session] the shared state is on other devices: a session that shares "
+      "it needs the same engine, and the same text of devices as the first, "
+      "or none");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::create(SessionOptions options) try {
   TAGFLOW_RETURN_IF_ERROR(check(options));
   TAGFLOW_ASSIGN(auto engine, choose_engine(options));
-  TAGFLOW_ASSIGN(auto devices, engine->devices(options.devices));
-  if (options.state != nullptr && options.state->device_set() != devices)
-    return invalid_argument(
-        "[session] the shared state is on other devices: a session that shares "
-        "it needs the same engine, and the same text of devices as the first");
+  TAGFLOW_ASSIGN(auto devices, choose_devices(options, engine));
   // The device set keeps it alive.
   options.engine = nullptr;
   options.hand_off = engine->hand_off();

@@ -8,7 +8,6 @@
 #include "actors/session/backend.h"
 #include "actors/session/session.h"
 #include "actors/shared_state.h"
-#include "devices/files/host_access.h"
 #include "graph/fault.h"
 #include "graph/functions/instance.h"
 
@@ -19,6 +18,7 @@ namespace {
 SessionOptions inner_options(SessionOptions options,
                              const std::shared_ptr<DeviceSet>& devices) {
   options.engine = devices->shared_engine();
+  options.devices.clear();
   options.workers = 0;
   options.pin_workers = false;
   options.backend = nullptr;
@@ -84,10 +84,11 @@ class SessionFunctions::Hosted final : public devices::HostedFunction {
   const Callable callable_;
 };
 
-SessionFunctions::SessionFunctions(SessionOptions options,
-                                   std::shared_ptr<DeviceSet> devices,
-                                   Library library)
+SessionFunctions::SessionFunctions(
+    SessionOptions options, std::shared_ptr<DeviceSet> devices,
+    std::shared_ptr<const devices::HostAccess> host, Library library)
     : devices_(std::move(devices)),
+      host_(std::move(host)),
       options_(inner_options(std::move(options), devices_)),
       library_(std::move(library)) {}
 
@@ -98,12 +99,9 @@ Status SessionFunctions::open() {
   if (inner_ != nullptr) return {};
   SessionOptions options = options_;
   options.state = std::make_shared<SharedState>(devices_);
-  auto host =
-      std::make_shared<devices::HostAccess>(options.policy, options.print_sink);
   // Functions may make datasets, whose functions are those of this session.
-  host->set_functions(weak_from_this());
   options.backend =
-      std::make_shared<LocalBackend>(options.state, devices_, std::move(host));
+      std::make_shared<LocalBackend>(options.state, devices_, host());
   TAGFLOW_ASSIGN(inner_, Session::create(std::move(options)));
   return {};
 }

@@ -1,4 +1,4 @@
-// SessionFunctions: runs functions of a session's library for its datasets.
+// SessionFunctions: runs functions of a library for datasets.
 #pragma once
 
 #include <functional>
@@ -8,6 +8,7 @@
 #include <string>
 
 #include "actors/options.h"
+#include "devices/files/host_access.h"
 #include "devices/function_host.h"
 #include "graph/function.h"
 
@@ -34,6 +35,10 @@ class Session;
 // The end of the outer session ends the inner one, which waits for the calls
 // that run. An iterator in a state that sessions share can outlive it; then its
 // functions fail.
+//
+// A worker of a cluster has no session. There the parts of a program bring the
+// functions that their kernels call (graph/program.h), and an iterator keeps
+// them for as long as it may call them.
 
 // Thread-safe.
 class SessionFunctions final
@@ -44,10 +49,17 @@ class SessionFunctions final
   // a kernel of the session runs.
   using Library = std::function<graph::FunctionLibrary()>;
 
-  // The options are those of the session, with its seed.
+  // The options are those of the session, with its seed. `host` is what
+  // kernels may reach besides functions.
   SessionFunctions(SessionOptions options, std::shared_ptr<DeviceSet> devices,
+                   std::shared_ptr<const devices::HostAccess> host,
                    Library library);
   ~SessionFunctions() override;
+
+  // What kernels may reach that call these functions. It does not keep them.
+  std::shared_ptr<const devices::HostAccess> host() {
+    return host_->with_functions(weak_from_this());
+  }
 
   Result<std::shared_ptr<const devices::HostedFunction>> find(
       const FunctionRef& function) override;
@@ -67,6 +79,7 @@ class SessionFunctions final
   Status open();
 
   const std::shared_ptr<DeviceSet> devices_;
+  const std::shared_ptr<const devices::HostAccess> host_;
   const SessionOptions options_;
   std::mutex mutex_;  // guards the below
   Library library_;

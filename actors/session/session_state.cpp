@@ -32,19 +32,18 @@ std::shared_ptr<SessionFunctions> make_functions(
   if (options.backend != nullptr) return nullptr;
   SessionOptions inner = options;
   if (!inner.seed) inner.seed = options.state->seed();
-  return std::make_shared<SessionFunctions>(std::move(inner), devices,
-                                            std::move(library));
+  return std::make_shared<SessionFunctions>(
+      std::move(inner), devices,
+      std::make_shared<devices::HostAccess>(options.policy, options.print_sink),
+      std::move(library));
 }
 
 std::shared_ptr<Backend> backend_of(
     const SessionOptions& options, const std::shared_ptr<DeviceSet>& devices,
     const std::shared_ptr<SessionFunctions>& functions) {
-  if (options.backend != nullptr) return options.backend;
-  auto host =
-      std::make_shared<devices::HostAccess>(options.policy, options.print_sink);
-  host->set_functions(functions);
+  if (functions == nullptr) return options.backend;
   return std::make_shared<LocalBackend>(options.state, devices,
-                                        std::move(host));
+                                        functions->host());
 }
 
 }  // namespace

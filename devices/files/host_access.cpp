@@ -29,13 +29,20 @@ HostAccess::HostAccess(const graph::OpPolicy& policy, PrintSink print,
       writes_(policy.writes),
       new_shards_(shards.value_or(policy.writes)),
       print_(std::move(print)),
-      shards_(std::make_unique<ScopedFiles>(shards.value_or(policy.reads),
+      shards_(std::make_shared<ScopedFiles>(shards.value_or(policy.reads),
                                             graph::FileScope::nowhere())),
       own_files_(scoped_files(policy)),
       files_(own_files_ == nullptr ? &checkpoint::local_files()
                                    : own_files_.get()) {}
 
 HostAccess::~HostAccess() = default;
+
+std::shared_ptr<const HostAccess> HostAccess::with_functions(
+    std::weak_ptr<FunctionHost> functions) const {
+  std::shared_ptr<HostAccess> made(new HostAccess(*this));
+  made->functions_ = std::move(functions);
+  return made;
+}
 
 void HostAccess::print(PrintStream stream, std::string_view text) const {
   if (print_) return print_(stream, text);

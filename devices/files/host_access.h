@@ -24,8 +24,7 @@ namespace tagflow::devices {
 class FunctionHost;  // devices/function_host.h
 class KernelContext;
 
-// Immutable once kernels use it, and thread-safe. That of a session is owned by
-// shared pointers.
+// Immutable and thread-safe. That of a session is owned by shared pointers.
 class HostAccess : public std::enable_shared_from_this<HostAccess> {
  public:
   // All files, and the streams of the process.
@@ -36,15 +35,13 @@ class HostAccess : public std::enable_shared_from_this<HostAccess> {
   HostAccess(const graph::OpPolicy& policy, PrintSink print,
              const std::optional<graph::FileScope>& shards = std::nullopt);
   ~HostAccess();
-  HostAccess(const HostAccess&) = delete;
   HostAccess& operator=(const HostAccess&) = delete;
 
   // Who calls functions for datasets. Null if nobody does, or no longer.
   std::shared_ptr<FunctionHost> functions() const { return functions_.lock(); }
-  // REQUIRES: no kernel uses this object yet.
-  void set_functions(std::weak_ptr<FunctionHost> functions) {
-    functions_ = std::move(functions);
-  }
+  // The same files and streams, with somebody who calls functions.
+  std::shared_ptr<const HostAccess> with_functions(
+      std::weak_ptr<FunctionHost> functions) const;
 
   // The path to open for one of the graph. Errors of FileScope::resolve().
   Result<std::string> path_to_read(const std::string& path) const {
@@ -72,11 +69,13 @@ class HostAccess : public std::enable_shared_from_this<HostAccess> {
   void print(PrintStream stream, std::string_view text) const;
 
  private:
+  HostAccess(const HostAccess&) = default;
+
   const graph::FileScope reads_, writes_, new_shards_;
   const PrintSink print_;
   std::weak_ptr<FunctionHost> functions_;
-  const std::unique_ptr<checkpoint::FileSystem> shards_;
-  const std::unique_ptr<checkpoint::FileSystem> own_files_;  // may be null
+  const std::shared_ptr<checkpoint::FileSystem> shards_;
+  const std::shared_ptr<checkpoint::FileSystem> own_files_;  // may be null
   checkpoint::FileSystem* const files_;
 };
 

@@ -111,6 +111,22 @@ Status node_to_proto(const NodeDef& node, tensorflow::NodeDef* proto) {
       .with_prefix(fmt::format("node \"{}\": ", node.name));
 }
 
+Result<FunctionLibrary> library_from_proto(
+    const tensorflow::FunctionDefLibrary& proto, LimitsLeft& left) {
+  FunctionLibrary library;
+  for (const auto& function : proto.function()) {
+    Result<FunctionDef> def = function_from_proto(function, left);
+    if (!def.ok())
+      return std::move(def).status().with_prefix(
+          fmt::format("function {}: ", shown(function.signature().name())));
+    TAGFLOW_RETURN_IF_ERROR(library.add(std::move(def).value()));
+  }
+  for (const auto& gradient : proto.gradient())
+    TAGFLOW_RETURN_IF_ERROR(library.add_gradient(gradient.function_name(),
+                                                 gradient.gradient_func()));
+  return library;
+}
+
 Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
                                    const Limits& limits) {
   TAGFLOW_RETURN_IF_ERROR(check_versions(proto.versions()));
@@ -134,16 +150,7 @@ Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
       open_placeholder(def);
     file.nodes.push_back(std::move(def));
   }
-  for (const auto& function : proto.library().function()) {
-    Result<FunctionDef> def = function_from_proto(function, left);
-    if (!def.ok())
-      return std::move(def).status().with_prefix(
-          fmt::format("function {}: ", shown(function.signature().name())));
-    TAGFLOW_RETURN_IF_ERROR(file.library.add(std::move(def).value()));
-  }
-  for (const auto& gradient : proto.library().gradient())
-    TAGFLOW_RETURN_IF_ERROR(file.library.add_gradient(
-        gradient.function_name(), gradient.gradient_func()));
+  TAGFLOW_ASSIGN(file.library, library_from_proto(proto.library(), left));
   return file;
 }
 
@@ -213,20 +220,26 @@ Result<GraphFile> meta_graph_from_proto(const tensorflow::MetaGraphDef& proto,
   return file;
 }
 
+Status library_to_proto(const FunctionLibrary& library,
+                        tensorflow::FunctionDefLibrary* proto) {
+  for (const FunctionDef* function : library.functions())
+    TAGFLOW_RETURN_IF_ERROR(
+        function_to_proto(*function, proto->add_function()));
+  for (const auto& [function, name] : library.gradients()) {
+    auto* gradient = proto->add_gradient();
+    gradient->set_function_name(function);
+    gradient->set_gradient_func(name);
+  }
+  return {};
+}
+
 Status graph_to_proto(const Graph& graph, tensorflow::GraphDef* proto) {
   proto->mutable_versions()->set_producer(graph.producer_version());
   for (const Node* node : graph.nodes())
     TAGFLOW_RETURN_IF_ERROR(
         node_to_proto(Graph::to_def(*node), proto->add_node()));
-  for (const FunctionDef* function : graph.library().functions())
-    TAGFLOW_RETURN_IF_ERROR(
-        function_to_proto(*function, proto->mutable_library()->add_function()));
-  for (const auto& [function, name] : graph.library().gradients()) {
-    auto* gradient = proto->mutable_library()->add_gradient();
-    gradient->set_function_name(function);
-    gradient->set_gradient_func(name);
-  }
-  return {};
+  if (graph.library().empty()) return {};
+  return library_to_proto(graph.library(), proto->mutable_library());
 }
 
 }  // namespace tagflow::graph

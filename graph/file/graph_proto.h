@@ -6,6 +6,7 @@
 
 namespace tensorflow {
 class FunctionDef;
+class FunctionDefLibrary;
 class GraphDef;
 class MetaGraphDef;
 class NodeDef;
@@ -21,6 +22,8 @@ Result<NodeDef> node_from_proto(const tensorflow::NodeDef& proto,
                                 LimitsLeft& left);
 Result<FunctionDef> function_from_proto(const tensorflow::FunctionDef& proto,
                                         LimitsLeft& left);
+Result<FunctionLibrary> library_from_proto(
+    const tensorflow::FunctionDefLibrary& proto, LimitsLeft& left);
 Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
                                    const Limits& limits);
 // Its graph, its signatures, and the description of its state.
@@ -37,6 +40,8 @@ Result<ObjectGraph> objects_from_proto(
 Status node_to_proto(const NodeDef& node, tensorflow::NodeDef* proto);
 Status function_to_proto(const FunctionDef& function,
                          tensorflow::FunctionDef* proto);
+Status library_to_proto(const FunctionLibrary& library,
+                        tensorflow::FunctionDefLibrary* proto);
 Status graph_to_proto(const Graph& graph, tensorflow::GraphDef* proto);
 
 // Reads what is about to be written to a file of that name, as load_file()

@@ -27,7 +27,7 @@ namespace {
 
 namespace pb = google::protobuf;
 
-constexpr uint32_t kProgramVersion = 1;
+constexpr uint32_t kProgramVersion = 2;
 // Far more than programs have, and few enough that a plan can count how many of
 // them a node waits for.
 constexpr size_t kMostOrderEdges = size_t(1) << 24;
@@ -52,7 +52,7 @@ class ProgramWriter {
       TAGFLOW_RETURN_IF_ERROR(
           add(*body, *file_.add_body())
               .with_prefix(fmt::format("body {:?}: ", body->name)));
-    return {};
+    return add_functions(program.graph.library());
   }
 
  private:
@@ -100,6 +100,17 @@ class ProgramWriter {
       for (const int64_t dim : shape.dims()) proto.add_shape(dim);
     }
     return {};
+  }
+
+  Status add_functions(const FunctionLibrary& library) {
+    if (library.empty()) return {};
+    TAGFLOW_RETURN_IF_ERROR(library_to_proto(library, file_.mutable_library()));
+    const size_t size = file_.library().ByteSizeLong();
+    if (size <= kMostBytes - bytes_) return {};
+    return error(Code::kResourceExhausted,
+                 "it needs more than 2 GiB, the maximum of the format; its "
+                 "functions have {} bytes",
+                 size);
   }
 
   // Whether the node may have so many bytes.
@@ -384,6 +395,9 @@ Result<Program> from_proto(const wire::ProgramFile& file,
           return in_body(body,
                          invalid_argument("an argument or result has no node"));
   }
+  // Only now, since no node is a call by the name of a function.
+  TAGFLOW_ASSIGN(program.graph.library(),
+                 library_from_proto(file.library(), left));
   TAGFLOW_RETURN_IF_ERROR(check_calls(program.graph, program));
   for (const auto& body : program.bodies)
     if (Status status = check_calls(body->graph, program); !status.ok())
@@ -404,12 +418,14 @@ Result<std::string> write_program(const Program& program) try {
 }
 
 Result<Program> read_program(std::string_view bytes, const Limits& limits) try {
-  // The paths to nodes: in the root, and in bodies.
+  // The paths to nodes: in the root, in bodies, and in functions.
   TAGFLOW_RETURN_IF_ERROR(
-      check_message(bytes, {{2, 2}, {3, 2}}, "program", limits));
+      check_message(bytes, {{2, 2}, {3, 2}, {4, 1, 3}}, "program", limits));
   // A body without nodes is small in the file, and not in memory.
   TAGFLOW_RETURN_IF_ERROR(
       check_count(bytes, {{3}}, "bodies", limits.max_nodes));
+  TAGFLOW_RETURN_IF_ERROR(
+      check_count(bytes, {{4, 1}}, "functions", limits.max_nodes));
   TAGFLOW_RETURN_IF_ERROR(
       check_count(bytes, {{2, 7}, {3, 7}}, "order edges", kMostOrderEdges));
   pb::Arena arena;

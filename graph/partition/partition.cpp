@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "graph/analysis/validate.h"
+#include "graph/function_uses.h"
 #include "graph/partition/cutter.h"
 
 namespace tagflow::graph {
@@ -96,6 +97,8 @@ Result<std::vector<Partition>> partition(Program program,
     part.program.graph = program.graph.subset(shares[device]);
     copy_ends(program, part.program);
     TAGFLOW_RETURN_IF_ERROR(BodyCopier(program, part.program).run());
+    part.program.graph.library() =
+        functions_of_kernels(part.program, program.graph.library());
     assert(is_valid(part.program));
   }
   return parts;

@@ -10,6 +10,7 @@
 
 #include "actors/session/joined_executable.h"
 #include "actors/session/turns.h"
+#include "actors/shared_state.h"
 #include "devices/kernel_catalog.h"
 #include "graph/fault.h"
 #include "graph/file/program_file.h"
@@ -32,7 +33,10 @@ Register::Settings settings_of(const actors::SessionOptions& options) {
           .max_call_depth = uint32_t(options.max_call_depth),
           .max_open_calls = uint32_t(options.max_open_calls),
           .compile_edges = options.passes.has(graph::Pass::kEdges),
-          .hand_off = uint8_t(options.hand_off)};
+          .hand_off = uint8_t(options.hand_off),
+          .soft_placement = options.soft_placement,
+          .seed = options.seed.value_or(
+              options.state == nullptr ? 0 : options.state->seed())};
 }
 
 // What is registered under a number, until it is released by the end of this.

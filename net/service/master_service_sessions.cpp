@@ -208,8 +208,8 @@ Result<MasterService::Client::Answer> MasterService::Client::extend(
     file.nodes.clear();
   }
   TAGFLOW_ASSIGN(const graph::Graph graph, graph::build_graph(std::move(file)));
-  TAGFLOW_RETURN_IF_ERROR(held->session->extend(graph));
-  if (!nodes.empty()) TAGFLOW_RETURN_IF_ERROR(held->session->extend(nodes));
+  TAGFLOW_RETURN_IF_ERROR(known == 0 ? held->session->extend(graph)
+                                     : held->session->extend(nodes, graph));
   return Answer{.warnings = held->warnings->take()};
 }
 

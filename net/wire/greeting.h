@@ -14,7 +14,7 @@
 namespace tagflow::net {
 
 // The version of docs/wire.md.
-inline constexpr uint16_t kWireVersion = 7;
+inline constexpr uint16_t kWireVersion = 8;
 
 // A client is one of a master service.
 enum class Role : uint8_t { kMaster = 1, kWorker = 2, kClient = 3 };

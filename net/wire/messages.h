@@ -351,8 +351,10 @@ struct Register {
     uint32_t window = 0;
     uint32_t max_call_depth = 0;
     uint32_t max_open_calls = 0;
-    bool compile_edges = false;  // the pass "edges"
-    uint8_t hand_off = 0;        // the number of actors::HandOff
+    bool compile_edges = false;   // the pass "edges"
+    uint8_t hand_off = 0;         // the number of actors::HandOff
+    bool soft_placement = false;  // of functions that kernels call
+    uint64_t seed = 0;            // of their random ops
 
     static constexpr uint8_t kMostHandOff = 2;
   };

@@ -18,6 +18,8 @@ Register::Settings read_settings(Reader& reader) {
   settings.hand_off = reader.fixed<uint8_t>();
   if (settings.hand_off > Register::Settings::kMostHandOff)
     reader.fail(fmt::format("there is no hand-off {}", settings.hand_off));
+  settings.soft_placement = reader.flag();
+  settings.seed = reader.fixed<uint64_t>();
   return settings;
 }
 
@@ -97,6 +99,8 @@ void Register::write(Writer& writer) const {
   writer.varint(settings.max_open_calls);
   writer.fixed(uint8_t(settings.compile_edges));
   writer.fixed(settings.hand_off);
+  writer.fixed(uint8_t(settings.soft_placement));
+  writer.fixed(settings.seed);
   write_list(writer, parts, [&](const Part& part) {
     writer.text(part.device);
     writer.text(part.program);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/session/backend.h"
+#include "actors/session/session_functions.h"
 #include "graph/file/program_file.h"
 #include "graph/partition/transfer_name.h"
 
@@ -20,6 +21,8 @@ actors::SessionOptions options_of(const Register::Settings& settings) {
   if (!settings.compile_edges)
     options.passes = options.passes.without(graph::Pass::kEdges);
   options.hand_off = actors::HandOff(settings.hand_off);
+  options.soft_placement = settings.soft_placement;
+  options.seed = settings.seed;
   return options;
 }
 
@@ -96,6 +99,31 @@ Status complete_routes(const std::vector<graph::Partition>& partitions,
   return {};
 }
 
+// What the kernels of the parts may reach: with the functions that they call,
+// which live as long as it, if they call any.
+Result<std::shared_ptr<const devices::HostAccess>> host_of(
+    const std::vector<graph::Partition>& partitions,
+    actors::SessionOptions options,
+    const std::shared_ptr<actors::DeviceSet>& devices,
+    const graph::OpPolicy& policy,
+    const std::shared_ptr<const devices::HostAccess>& files) {
+  graph::FunctionLibrary library;
+  for (const graph::Partition& partition : partitions)
+    TAGFLOW_RETURN_IF_ERROR(library.merge(partition.program.graph.library()));
+  if (library.empty()) return files;
+  options.policy = policy;
+  struct Host {
+    std::shared_ptr<actors::SessionFunctions> functions;
+    std::shared_ptr<const devices::HostAccess> access;
+  };
+  const auto host = std::make_shared<Host>();
+  host->functions = std::make_shared<actors::SessionFunctions>(
+      std::move(options), devices, files,
+      [library = std::move(library)] { return library; });
+  host->access = host->functions->host();
+  return std::shared_ptr<const devices::HostAccess>(host, host->access.get());
+}
+
 // The ports of an executable keep its routes, and so the sessions.
 struct NamedSessions {
   Routes routes;
@@ -116,6 +144,9 @@ Result<std::shared_ptr<Registered>> compile_registration(
   TAGFLOW_ASSIGN(auto partitions,
                  read_parts(registration, *devices, policy, budget));
   find_feeds(partitions, *registered);
+  const actors::SessionOptions options = options_of(registration.settings);
+  TAGFLOW_ASSIGN(auto host,
+                 host_of(partitions, options, devices, policy, host_access));
 
   const auto named = std::make_shared<NamedSessions>();
   named->sessions = sessions;
@@ -139,10 +170,10 @@ Result<std::shared_ptr<Registered>> compile_registration(
             return std::make_unique<LinkedPort>(parts, routes, transfers);
           }),
       .describe_wait = [names] { return "what comes from " + names; }};
-  TAGFLOW_ASSIGN(auto made,
-                 actors::make_local(std::move(partitions), registration.fetches,
-                                    options_of(registration.settings), devices,
-                                    host_access, std::move(peers), &budget));
+  TAGFLOW_ASSIGN(
+      auto made,
+      actors::make_local(std::move(partitions), registration.fetches, options,
+                         devices, std::move(host), std::move(peers), &budget));
   registered->executable = std::move(made.executable);
   registered->warnings = std::move(made.warnings);
   return registered;

@@ -1,9 +1,11 @@
 // Fuzzes both sides of the hello with a peer that does not know the secret. The
-// first byte chooses the side, and the rest is what the peer sends. No bytes
+// first byte chooses the side, and whether the versions are those that it sends
+// or ours, so that a seed stays one; the rest is what the peer sends. No bytes
 // are a proof, and a greeting that is accepted must be written as it was read.
 #include "net/link/hello.h"
 
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 namespace {
@@ -18,11 +20,21 @@ void check_greeting(std::string_view bytes) {
   if (!again.ok() || *again != bytes) std::abort();
 }
 
+void set_versions(std::string& greeting) {
+  for (const size_t at : {8, 10}) {
+    greeting[at] = char(kWireVersion % 256);
+    greeting[at + 1] = char(kWireVersion / 256);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
-  std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
+  std::string bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if (data[0] / 2 % 2 == 0 && bytes.size() >= Greeting::kBytes)
+    set_versions(bytes);
+  std::string_view rest = bytes;
   Identity identity;
   identity.task = {"worker", 1};
   identity.incarnation = 7;

@@ -15,7 +15,7 @@ Result<StageFunction> StageFunction::make(Segment& segment,
   if (pipeline.host() == nullptr)
     return error(Code::kUnimplemented,
                  "function \"{}\" cannot be called here: datasets call "
-                 "functions only in the process of their session",
+                 "functions only in a session",
                  name);
   StageFunction made;
   TAGFLOW_ASSIGN(made.hosted_, pipeline.host()->find(function.function));

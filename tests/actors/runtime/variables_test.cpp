@@ -221,6 +221,19 @@ TEST_CASE("sessions that share a state share its variables") {
         std::string::npos);
 }
 
+TEST_CASE("a session without a text of devices has those of its shared state") {
+  const Graph graph = counters();
+  SessionOptions wide;
+  wide.devices = "cpu:2";
+  const auto first = make_session(wide, graph);
+  SessionOptions options;
+  options.state = first->shared_state();
+  const auto second = make_session(options, graph);
+  run_targets(*first, {"h_init"});
+  run_targets(*second, {"h_add"});
+  CHECK(fetch_one<int32_t>(*first, "h_read") == 13);
+}
+
 TEST_CASE("a reset empties the containers that it names") {
   Graph graph;
   const Scope s(graph);

@@ -21,26 +21,6 @@ bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// Each element waits for one of the queue "queue".
-PipelineGraph waiting_graph() {
-  PipelineGraph g;
-  const AttrMap types = {{"component_types", std::vector<DataType>{kLong}}};
-  g.define(graph::function(
-      "wait", {"x: int64", "queue: resource"}, {"y: int64"},
-      {body_node("take", "QueueDequeueV2", {"queue"}, types),
-       body_node("sum", "AddV2", {"x", "take:components:0"}, {{"T", kLong}})},
-      {{"y", "sum:z:0"}}));
-  g.range("numbers", 100);
-  g.number("ten", 10);
-  g.add({body_node("queue", "FIFOQueueV2", {}, types),
-         body_node("put", "QueueEnqueueV2", {"queue", "ten"},
-                   {{"Tcomponents", std::vector<DataType>{kLong}}}),
-         body_node("waiting", "MapDataset", {"numbers", "queue"},
-                   calling("wait", 1))});
-  g.iterate("waiting");
-  return g;
-}
-
 }  // namespace
 
 TEST_CASE("datasets: a run that gives up leaves the element to the next one") {

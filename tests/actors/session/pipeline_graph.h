@@ -51,6 +51,26 @@ struct PipelineGraph : FunctionGraph {
   DataType type_;
 };
 
+// Each element waits for one of the queue "queue".
+inline PipelineGraph waiting_graph() {
+  PipelineGraph g;
+  const AttrMap types = {{"component_types", std::vector<DataType>{kLong}}};
+  g.define(graph::function(
+      "wait", {"x: int64", "queue: resource"}, {"y: int64"},
+      {body_node("take", "QueueDequeueV2", {"queue"}, types),
+       body_node("sum", "AddV2", {"x", "take:components:0"}, {{"T", kLong}})},
+      {{"y", "sum:z:0"}}));
+  g.range("numbers", 100);
+  g.number("ten", 10);
+  g.add({body_node("queue", "FIFOQueueV2", {}, types),
+         body_node("put", "QueueEnqueueV2", {"queue", "ten"},
+                   {{"Tcomponents", std::vector<DataType>{kLong}}}),
+         body_node("waiting", "MapDataset", {"numbers", "queue"},
+                   calling("wait", 1))});
+  g.iterate("waiting");
+  return g;
+}
+
 inline Result<int64_t> next_number(
     Session& session, const RunOptions& options = within_a_minute()) {
   auto values = session.run({}, {"next"}, {}, options);

@@ -9,6 +9,7 @@
 #include "graph/proto/graph.pb.h"
 #include "graph/proto/program.pb.h"
 #include "tests/graph/hand_made.h"
+#include "tests/graph/hand_made_functions.h"
 #include "tests/graph/same_program.h"
 
 using namespace tagflow;
@@ -92,11 +93,49 @@ TEST_CASE("a program is the same when it was written and read") {
   CHECK(must(write_program(again)) == bytes);
 }
 
+TEST_CASE("a program has the functions that its kernels call") {
+  Program program = rich_program();
+  FunctionLibrary& library = program.graph.library();
+  for (const char* name : {"f", "f_grad", "g"})
+    must(library.add(function(name, {"x: int32"}, {"y: int32"},
+                              {body_int("twice", "Add", "x", "x")},
+                              {{"y", "twice:z:0"}})));
+  must(library.add_gradient("f", "f_grad"));
+  const std::string bytes = must(write_program(program));
+  const Program again = must(read_program(bytes));
+  check_same(program, again);
+  CHECK(again.graph.library().size() == 3);
+  for (const FunctionDef* one : library.functions())
+    CHECK(same_definition(*one, *again.graph.library().find(one->name())));
+  CHECK(again.graph.library().gradient_of("f") == "f_grad");
+  CHECK(must(write_program(again)) == bytes);
+
+  const auto refused = [&](auto change, Code code = Code::kInvalidArgument) {
+    return refusal(
+        program, [&](auto& file) { change(*file.mutable_library()); }, code);
+  };
+  CHECK(contains(
+      refused(
+          [](auto& functions) {
+            functions.mutable_function(1)->clear_node_def();
+            functions.mutable_function(1)->mutable_signature()->set_name("f");
+          },
+          Code::kAlreadyExists),
+      "another function is named \"f\""));
+  CHECK(contains(
+      refused([](auto& functions) {
+        functions.mutable_function(0)->mutable_signature()->clear_name();
+      }),
+      "the name of a function is empty"));
+  CHECK(message_of(read_program(bytes, {.max_nodes = 12}).status(),
+                   Code::kResourceExhausted) != "");
+}
+
 TEST_CASE("an empty program is the same when it was written and read") {
   check_same(Program(), must(read_program(must(write_program(Program())))));
 }
 
-TEST_CASE("the bytes of a program are those of version 1") {
+TEST_CASE("the bytes of a program are those of version 2") {
   Program program;
   Node* x = add(program.graph, "x", "Placeholder", {},
                 {{"dtype", DataType::kBool}, {"shape", PartialShape({3, -1})}});
@@ -111,7 +150,7 @@ TEST_CASE("the bytes of a program are those of version 1") {
   // Nodes are as in a GraphDef.
   file.mutable_root()->clear_node();
   CHECK(file.SerializeAsString() ==
-        std::string("\x08\x01"              // version 1
+        std::string("\x08\x02"              // version 2
                     "\x12\x12"              // root
                     "\x1a\x03\x04\x06\x01"  // shape: 2, 3, -1
                     "\x22\x02\x08\x01"      // feed: node 0
@@ -154,10 +193,10 @@ TEST_CASE("bytes that are no program are refused") {
     return refusal(rich_program(), change, code);
   };
   CHECK(
-      refused([](auto& file) { file.set_version(2); }, Code::kUnimplemented) ==
-      "[program] it has the version 2, this reader is for version 1");
+      refused([](auto& file) { file.set_version(1); }, Code::kUnimplemented) ==
+      "[program] it has the version 1, this reader is for version 2");
   CHECK(message_of(read_program("").status(), Code::kUnimplemented) ==
-        "[program] it has the version 0, this reader is for version 1");
+        "[program] it has the version 0, this reader is for version 2");
   CHECK(refused([](auto& file) { file.mutable_root()->set_name("g"); }) ==
         "[program] the root has the name \"g\", as a body has");
   CHECK(refused([](auto& file) { file.mutable_body(0)->clear_name(); }) ==

@@ -86,7 +86,7 @@ TEST_CASE("a greeting has the bytes that docs/wire.md says") {
     return text;
   };
   const std::string expected = unhex(
-      "54 41 47 46 4c 4f 57 00 07 00 07 00 01 03 90 1f 05 00 00 00"
+      "54 41 47 46 4c 4f 57 00 08 00 08 00 01 03 90 1f 05 00 00 00"
       "00 00 00 00 01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00"
       "03 00 00 00 00 00 00 00" +
       repeated("cc", 16) + "77" + repeated("00", 63) + repeated("dd", 32) +
@@ -216,15 +216,15 @@ TEST_CASE("a process of another version is refused by the versions") {
   const Ends ends =
       talk(connector_of(identity_of(1)), acceptor_of(identity_of(2)), newer);
   CHECK(has(ends.acceptor,
-            "the peer speaks versions 8 to 9 of the wire format, and this "
-            "process version 7"));
+            "the peer speaks versions 9 to 10 of the wire format, and this "
+            "process version 8"));
   const auto newer_acceptor = [&](std::string& frame, int number) {
     if (number == 1) newer(frame, number);
   };
   CHECK(has(talk(connector_of(identity_of(1)), acceptor_of(identity_of(2)),
                  newer_acceptor)
                 .connector,
-            "versions 8 to 9"));
+            "versions 9 to 10"));
 }
 
 TEST_CASE("an acceptor that has reasons of its own tells them") {

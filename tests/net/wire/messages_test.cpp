@@ -187,12 +187,12 @@ TEST_CASE("Begin, Chunk and Cancel have their bytes") {
 
 TEST_CASE("Register has its bytes") {
   check_golden(Register{1,
-                        {2, 3, 300, true, 1},
+                        {2, 3, 300, true, 1, true, 9},
                         {{"CPU", "p"}},
                         {{{"w", 1}, 5, "h", 8080}},
                         {{"a", 0, true}, {"b", 0, false}},
                         {"f"}},
-               "01 02 03 ac 02 01 01"
+               "01 02 03 ac 02 01 01 01 09 00 00 00 00 00 00 00"
                "01 03 43 50 55 01 70"
                "01 01 77 01 05 00 00 00 00 00 00 00 01 68 90 1f"
                "02 01 61 00 01 01 62 00 00"
@@ -321,15 +321,15 @@ TEST_CASE("fields that a peer made up are refused by what is wrong") {
             "an iteration's distance is 1, more than 0"));
   CHECK(has(error_of<Tokens>("02 ff ff ff ff 0f"),
             "4294967295 elements are more than 0 bytes can hold"));
-  CHECK(has(
-      error_of<Register>("01 00 00 00 00 00 01 01 61 01 62 00 01 01 61 00 01"),
-      "there is no peer 0"));
-  CHECK(has(error_of<Register>("01 00 00 00 00 00 01 01 61 01 62 01 01 77 01 "
-                               "05 00 00 00 00 00 00 00 01 68"
-                               "90 1f 02 01 62 00 01 01 61 00 00"),
+  // An executable, and settings that are zeros.
+  const std::string begin = "01 00 00 00 00 00 00 00 00 00 00 00 00 00 00";
+  CHECK(has(error_of<Register>(begin + "01 01 61 01 62 00 01 01 61 00 01"),
+            "there is no peer 0"));
+  CHECK(has(error_of<Register>(begin + "01 01 61 01 62 01 01 77 01 "
+                                       "05 00 00 00 00 00 00 00 01 68"
+                                       "90 1f 02 01 62 00 01 01 61 00 00"),
             "the names of transfers do not ascend"));
-  CHECK(has(error_of<Register>("01 00 00 00 00 00 00 00 00 00"),
-            "it has no parts"));
+  CHECK(has(error_of<Register>(begin + "00 00 00 00"), "it has no parts"));
 }
 
 TEST_CASE("counts take no more memory than the budget") {

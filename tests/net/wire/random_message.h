@@ -232,9 +232,13 @@ inline void fill(std::mt19937_64& random, Reply& reply) {
 
 inline void fill(std::mt19937_64& random, Register& registration) {
   registration.executable = random_number(random);
-  registration.settings = {
-      uint32_t(random() % INT32_MAX), uint32_t(random() % INT32_MAX),
-      uint32_t(random() % 300), random() % 2 == 0, uint8_t(random() % 3)};
+  registration.settings = {uint32_t(random() % INT32_MAX),
+                           uint32_t(random() % INT32_MAX),
+                           uint32_t(random() % 300),
+                           random() % 2 == 0,
+                           uint8_t(random() % 3),
+                           random() % 2 == 0,
+                           random()};
   for (auto count = random() % 3; count > 0; --count)
     registration.fetches.push_back(random_text(random));
   for (auto count = 1 + random() % 3; count > 0; --count)

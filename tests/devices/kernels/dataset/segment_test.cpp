@@ -49,9 +49,8 @@ struct Fixture {
   Fixture() {
     const graph::Scope s(graph);
     graph::ops::no_op(s.named("n"));
-    auto access = std::make_shared<HostAccess>();
-    access->set_functions(host);
-    resources.set_host_access(std::move(access));
+    resources.set_host_access(
+        std::make_shared<HostAccess>()->with_functions(host));
     step.resources = &resources;
     const KernelContext context(graph.find("n"), {}, {}, &step, &tag);
     pipeline = std::make_shared<Pipeline>(context);
