@@ -49,8 +49,7 @@ struct Absent {
 };
 
 constexpr std::string_view kLmdb =
-    "files of LMDB are not read, as in TensorFlow 2; TFRecordReaderV2 and "
-    "TFRecordDataset read records";
+    "no dataset reads files of LMDB, as in TensorFlow 2; LMDBReader does";
 // TensorFlow rejects these ops in graphs of version 16 or later, and those of
 // the second generation in graphs of version 26 or later.
 constexpr std::string_view kOldArrays =
@@ -59,7 +58,7 @@ constexpr std::string_view kOldArrays =
 
 std::string_view advice_on(std::string_view op) {
   static const Absent kAbsent[] = {
-      {{"LMDB"}, kLmdb},
+      {{"LMDBDataset", "ExperimentalLMDBDataset"}, kLmdb},
       {{"TensorArray"}, kOldArrays},
   };
   for (const Absent& absent : kAbsent) {

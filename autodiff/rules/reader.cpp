@@ -8,7 +8,8 @@ void add_reader_rules(RuleTable& table) {
   no_gradient(
       table,
       "FixedLengthRecordReader FixedLengthRecordReaderV2 IdentityReader "
-      "IdentityReaderV2 ReaderNumRecordsProduced ReaderNumRecordsProducedV2 "
+      "IdentityReaderV2 LMDBReader ReaderNumRecordsProduced "
+      "ReaderNumRecordsProducedV2 "
       "ReaderNumWorkUnitsCompleted ReaderNumWorkUnitsCompletedV2 ReaderRead "
       "ReaderReadUpTo ReaderReadUpToV2 ReaderReadV2 ReaderReset ReaderResetV2 "
       "ReaderRestoreState ReaderRestoreStateV2 ReaderSerializeState "

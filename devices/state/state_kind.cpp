@@ -36,6 +36,7 @@ constexpr std::pair<std::string_view, std::string_view> kKindsOfOps[] = {
     {"FixedLengthRecordReader", kReaderKind},
     {"TFRecordReader", kReaderKind},
     {"IdentityReader", kReaderKind},
+    {"LMDBReader", kReaderKind},
     {"Stage", StagingList::kKind},
     {"Unstage", StagingList::kKind},
     {"StagePeek", StagingList::kKind},

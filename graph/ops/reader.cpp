@@ -8,19 +8,21 @@ namespace tagflow::graph {
 
 namespace {
 
+OpDefBuilder reader(const std::string& name, OpDefBuilder::Texts more,
+                    bool is_handle) {
+  return OpDefBuilder(is_handle ? name + "V2" : name)
+      .output(is_handle ? "reader_handle: resource"
+                        : "reader_handle: Ref(string)")
+      .attrs(more)
+      .attrs({"container: string = ''", "shared_name: string = ''"})
+      .stateful()
+      .shape(is_handle ? scalar_shape : handle_reference_shape);
+}
+
 void add_reader(OpRegistry& registry, const std::string& name,
                 OpDefBuilder::Texts more, OpDefBuilder::Texts more_of_v2 = {}) {
-  for (const bool is_handle : {false, true}) {
-    OpDefBuilder op(is_handle ? name + "V2" : name);
-    op.output(is_handle ? "reader_handle: resource"
-                        : "reader_handle: Ref(string)")
-        .attrs(more)
-        .attrs({"container: string = ''", "shared_name: string = ''"});
-    if (is_handle) op.attrs(more_of_v2);
-    registry.add(
-        op.stateful().shape(is_handle ? scalar_shape : handle_reference_shape),
-        always_uses_files);
-  }
+  registry.add(reader(name, more, false), always_uses_files);
+  registry.add(reader(name, more, true).attrs(more_of_v2), always_uses_files);
 }
 
 // All are stateful: those of the first generation, too, which TensorFlow never
@@ -81,6 +83,7 @@ void register_reader_ops(OpRegistry& registry) {
              {"encoding: string = ''"});
   add_reader(registry, "TFRecordReader", {"compression_type: string = ''"});
   add_reader(registry, "IdentityReader", {});
+  registry.add(reader("LMDBReader", {}, false), always_uses_files);
   for (const bool is_handle : {false, true})
     register_reader_users(registry, is_handle);
 }

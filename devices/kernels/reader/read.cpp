@@ -149,6 +149,7 @@ void register_reader_op_kernels(KernelRegistry& registry) {
        {"WholeFileReader", "TextLineReader", "FixedLengthRecordReader",
         "TFRecordReader", "IdentityReader"})
     add_both<ReaderKernel>(registry, op);
+  registry.add<ReaderKernel>("LMDBReader");
   add_both<ReadKernel<false>>(registry, "ReaderRead");
   add_both<ReadKernel<true>>(registry, "ReaderReadUpTo");
   add_both<RecordsProducedKernel>(registry, "ReaderNumRecordsProduced");

@@ -90,10 +90,9 @@ class Reader::NameRequest {
 };
 
 Status Reader::request_name(const Tensor& queue) {
-  const std::string op = std::string(spec_.name()) + "V2";
-  request_ = std::make_shared<NameRequest>(op, queue);
+  request_ = std::make_shared<NameRequest>(spec_.name(), queue);
   if (request_->node() == nullptr)
-    return error(Code::kInternal, "[{}] the op is not there", op);
+    return error(Code::kInternal, "[{}] the op is not there", spec_.name());
   {
     const std::lock_guard lock(mutex_);
     queue_ = Ref<Queue>(state_object<Queue>(*queue.data<ResourceHandle>()));
@@ -286,7 +285,7 @@ Status Reader::advance(const KernelContext& context, int64_t wanted,
     piece_->skipped = given_;
     if (spec_.kind != ReaderSpec::Kind::kIdentity) {
       TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
-      auto path = host->path_to_read(file_);
+      auto path = path_to_read(spec_, *host, file_);
       if (!path.ok()) {
         has_file_ = false;
         given_ = 0;
@@ -299,6 +298,7 @@ Status Reader::advance(const KernelContext& context, int64_t wanted,
 }
 
 std::string Reader::key_of(const Record& record) const {
+  if (!record.key.empty()) return record.key;
   return record.number < 0 ? file_ : fmt::format("{}:{}", file_, record.number);
 }
 

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "devices/files/files.h"
+#include "devices/files/host_access.h"
 #include "devices/files/input_stream.h"
+#include "devices/files/lmdb_file.h"
 #include "devices/files/record_file.h"
 #include "devices/kernel_inputs.h"
 
@@ -21,6 +23,7 @@ constexpr std::pair<Kind, std::string_view> kNames[] = {
     {Kind::kFixed, "FixedLengthRecordReader"},
     {Kind::kRecord, "TFRecordReader"},
     {Kind::kIdentity, "IdentityReader"},
+    {Kind::kLmdb, "LMDBReader"},
 };
 
 }  // namespace
@@ -162,7 +165,26 @@ class TfRecords final : public RecordSource {
   InputStream stream_;
 };
 
+class LmdbRecords final : public RecordSource {
+ public:
+  explicit LmdbRecords(checkpoint::LmdbFile file) : file_(std::move(file)) {}
+  Result<bool> next(Record& record) override {
+    return file_.next(record.key, record.value);
+  }
+
+ private:
+  checkpoint::LmdbFile file_;
+};
+
 }  // namespace
+
+Result<std::string> path_to_read(const ReaderSpec& spec, const HostAccess& host,
+                                 const std::string& name) {
+  TAGFLOW_ASSIGN(std::string path, host.path_to_read(name));
+  if (spec.kind != Kind::kLmdb || !checkpoint::local_files().is_folder(path))
+    return path;
+  return host.path_to_read(name + "/data.mdb");
+}
 
 Result<std::unique_ptr<RecordSource>> open_source(const ReaderSpec& spec,
                                                   const std::string& name,
@@ -178,6 +200,10 @@ Result<std::unique_ptr<RecordSource>> open_source(const ReaderSpec& spec,
     return Made(std::make_unique<SingleRecord>(std::move(contents)));
   }
   TAGFLOW_ASSIGN(auto file, files.open(path));
+  if (spec.kind == Kind::kLmdb) {
+    TAGFLOW_ASSIGN(auto database, checkpoint::LmdbFile::open(std::move(file)));
+    return Made(std::make_unique<LmdbRecords>(std::move(database)));
+  }
   InputStream stream(std::move(file), spec.compression);
   if (spec.kind == Kind::kTextLine)
     return Made(std::make_unique<Lines>(std::move(stream), spec.skipped_lines));

@@ -10,6 +10,8 @@
 
 namespace tagflow::devices {
 
+class HostAccess;
+
 // The settings from the node that makes a reader.
 struct ReaderSpec {
   enum class Kind : uint8_t {
@@ -17,7 +19,8 @@ struct ReaderSpec {
     kTextLine,
     kFixed,
     kRecord,
-    kIdentity
+    kIdentity,
+    kLmdb
   };
 
   // Reads the attributes of a node such as TextLineReaderV2. InvalidArgument if
@@ -34,6 +37,8 @@ struct ReaderSpec {
 };
 
 struct Record {
+  // Empty unless the file has it; then `number` is not used.
+  std::string key;
   // Behind the file's name in the key: a line, a record, or a byte. Negative:
   // the name is the key.
   int64_t number = -1;
@@ -51,9 +56,13 @@ class RecordSource {
   virtual bool is_over() const { return false; }
 };
 
-// Opens a file, whose path is of HostAccess::path_to_read(): the caller answers
-// for that. Errors of FileSystem. `name` is that which the graph gives to
-// `path`.
+// The path to open for `name`: that of HostAccess, and its errors. A folder
+// stands for the file of the LMDB database in it.
+Result<std::string> path_to_read(const ReaderSpec& spec, const HostAccess& host,
+                                 const std::string& name);
+
+// Opens a file, whose path is of path_to_read(): the caller answers for that.
+// Errors of FileSystem. `name` is that which the graph gives to `path`.
 Result<std::unique_ptr<RecordSource>> open_source(const ReaderSpec& spec,
                                                   const std::string& name,
                                                   const std::string& path);

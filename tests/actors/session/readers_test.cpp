@@ -10,6 +10,7 @@
 #include "devices/kernels/reader/reader.h"
 #include "tests/actors/pending.h"
 #include "tests/actors/program.h"
+#include "tests/devices/files/lmdb_databases.h"
 #include "tests/temp_folder.h"
 
 using namespace tagflow;
@@ -37,26 +38,29 @@ std::string records(const Texts& values) {
   return bytes;
 }
 
-// A queue of names, and a reader.
+// A queue of names, and a reader: of TensorFlow 1 unless its name ends in V2.
 struct Reading : Program {
   explicit Reading(std::string_view reader, AttrMap attrs = {}) {
+    const std::string version = reader.ends_with("V2") ? "V2" : "";
     const ops::Queue queue =
         ops::fifo_queue(s.named("q"), {DataType::kString},
                         {.shapes = {PartialShape::scalar()}});
     const Output handle = s.named("reader").op(reader, {}, std::move(attrs));
+    const Output names =
+        version.empty() ? s.op("FakeQueue", {queue.handle}) : queue.handle;
     ops::enqueue_many(s.named("give"), queue,
                       {input("names", DataType::kString, {-1})});
     ops::close_queue(s.named("close"), queue);
-    s.named("read").op("ReaderReadV2", {handle, queue.handle});
+    s.named("read").op("ReaderRead" + version, {handle, names});
     s.named("read_up_to")
-        .op("ReaderReadUpToV2",
-            {handle, queue.handle, input("count", DataType::kInt64, {})});
-    s.named("produced").op("ReaderNumRecordsProducedV2", {handle});
-    s.named("completed").op("ReaderNumWorkUnitsCompletedV2", {handle});
-    s.named("state").op("ReaderSerializeStateV2", {handle});
-    s.named("restore").op("ReaderRestoreStateV2",
+        .op("ReaderReadUpTo" + version,
+            {handle, names, input("count", DataType::kInt64, {})});
+    s.named("produced").op("ReaderNumRecordsProduced" + version, {handle});
+    s.named("completed").op("ReaderNumWorkUnitsCompleted" + version, {handle});
+    s.named("state").op("ReaderSerializeState" + version, {handle});
+    s.named("restore").op("ReaderRestoreState" + version,
                           {handle, input("saved", DataType::kString, {})});
-    s.named("reset").op("ReaderResetV2", {handle});
+    s.named("reset").op("ReaderReset" + version, {handle});
     REQUIRE_MESSAGE(s.ok(), s.status().to_string());
     session = must(create_session({}));
     REQUIRE(session->extend(graph).ok());
@@ -235,6 +239,59 @@ TEST_CASE("names and whole files are records") {
   CHECK(identity.state() == "\x08\x02\x10\x02\x18\x02");
 }
 
+TEST_CASE("records of LMDB have keys of their own") {
+  const Folder folder;
+  const std::string named = folder / "db", file = named + "/data.mdb",
+                    empty = checkpoint::lmdb_path("empty.mdb");
+  std::filesystem::create_directory(named);
+  std::filesystem::copy_file(checkpoint::lmdb_path("small.mdb"), file);
+  const auto records = checkpoint::lmdb_records(1, 40, 100);
+  const auto count = int64_t(records.size());
+  Reading reading("LMDBReader");
+  reading.give({named, empty, file});
+  for (int64_t i = 0; i < 2 * count; ++i) {
+    const auto& [key, value] = records[size_t(i % count)];
+    CHECK(reading.read() ==
+          fmt::format("{}={} {} {}", key, value, i + 1, i < count ? 0 : 2));
+  }
+  CHECK(ends(reading.read()));
+  CHECK(must(reading.fetch({"completed"}))[0].scalar_value<int64_t>() == 3);
+
+  Reading first("LMDBReader");
+  first.give({named});
+  CHECK(first.read_up_to(3) == fmt::format("{},{},{} 0", records[0].second,
+                                           records[1].second,
+                                           records[2].second));
+  Reading second("LMDBReader");
+  second.give({file});
+  REQUIRE(second.restore(first.state()).ok());
+  CHECK(second.read() ==
+        fmt::format("{}={} 4 0", records[3].first, records[3].second));
+  REQUIRE(second.session->run({}, {}, {"reset"}).ok());
+  CHECK(second.read() ==
+        fmt::format("{}={} 1 0", records[0].first, records[0].second));
+}
+
+TEST_CASE("what is no database of LMDB is named, and the next one is read") {
+  const Folder folder;
+  const std::string lines = folder / "lines", whole = folder / "whole",
+                    cut = folder / "cut", bare = folder / "bare";
+  write(lines, "1\n2\n");
+  std::filesystem::copy_file(checkpoint::lmdb_path("small.mdb"), whole);
+  std::filesystem::copy_file(whole, cut);
+  std::filesystem::resize_file(cut, 4096);
+  std::filesystem::create_directory(bare);
+  Reading reading("LMDBReader");
+  reading.give({lines, cut, bare, whole});
+  CHECK(says(reading.read(), "DataLoss",
+             "[LMDBReader] \"" + lines + "\": the file is no database of"));
+  CHECK(says(reading.read(), "DataLoss",
+             "[LMDBReader] \"" + cut + "\": the file has 8 pages, so not "));
+  CHECK(says(reading.read(), "NotFound", bare + "/data.mdb"));
+  CHECK(reading.read() ==
+        "0000=" + checkpoint::lmdb_records()[0].second + " 1 0");
+}
+
 TEST_CASE("a reader goes on where its state was taken") {
   const Folder folder;
   const std::string a = folder / "a", b = folder / "b";
@@ -352,6 +409,17 @@ TEST_CASE("files that the session must not read are refused") {
   reading.give({folder / "a"});
   CHECK(says(reading.read(), "PermissionDenied", "elsewhere"));
   CHECK(ends(reading.read()));
+
+  // A folder that may be read does not say where its file is.
+  std::filesystem::copy_file(checkpoint::lmdb_path("small.mdb"),
+                             folder / "data.mdb");
+  std::filesystem::create_symlink(folder / "data.mdb",
+                                  folder / "elsewhere/data.mdb");
+  Reading database("LMDBReader");
+  database.session = must(create_session(options));
+  REQUIRE(database.session->extend(database.graph).ok());
+  database.give({folder / "elsewhere"});
+  CHECK(says(database.read(), "PermissionDenied", "data.mdb"));
 }
 
 TEST_CASE("nodes that share a reader must agree about it") {

@@ -191,13 +191,12 @@ TEST_CASE("all unknown ops are named at once, with where they are") {
   c.define(function("f", {}, {},
                     {body_node("p", "Foo"), body_node("q", "Identty")}, {}));
   const std::vector<NodeDef> nodes = {
-      body_node("n", "LMDBReader"), body_node("m", "LMDBReader"),
+      body_node("n", "LMDBDataset"), body_node("m", "LMDBDataset"),
       body_node("k", "NoOp"), body_node("l", "f")};
   const FunctionLibrary& library = c.graph.library();
   const std::string files =
-      "unknown op \"LMDBReader\": files of LMDB are not read, as in TensorFlow "
-      "2; TFRecordReaderV2 and TFRecordDataset read records (node \"n\" and 1 "
-      "more)";
+      "unknown op \"LMDBDataset\": no dataset reads files of LMDB, as in "
+      "TensorFlow 2; LMDBReader does (node \"n\" and 1 more)";
   CHECK(check_ops(nodes, {}, library).to_string() ==
         "Unimplemented: [ops] " + files);
   CHECK(
