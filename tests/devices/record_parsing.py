@@ -6,8 +6,14 @@ Usage: record_parsing.py OUTPUT_FOLDER   (needs tensorflow-cpu; not run by CI)
 
 Writes parsing.txt in the form that record_ops.py explains, refused inputs too,
 and the descriptors of its messages, parsing.desc.
+
+TensorFlow's own parser of Examples leaves out or refuses some of what protobuf
+reads: Note [Odd Examples] in devices/kernels/parsing/serialized_batch.h. So the
+result of a case is what TensorFlow makes of its messages as protobuf writes
+them, after it has read them; it is an error if protobuf cannot read one.
 """
 
+import functools
 import gzip
 import json
 import pathlib
@@ -16,6 +22,7 @@ import sys
 import zlib
 
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 
 from message_types import FIELD_TYPES, FIELDS, SOURCE, WIRES, kind_of
 from record_array_ops import NAMES, attr_text, quoted, rare, rnd
@@ -43,10 +50,21 @@ def field(number, value):
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
-def feature(dtype, values, packed=True):
-    """A Feature, also one that few programs write: not packed. One that is
-    packed in several pieces is not recorded: TensorFlow takes the first one
-    only, or none."""
+def feature(dtype, values, packed=True, odd=False):
+    """A Feature, also one that few programs write: not packed. One that is odd
+    is in several pieces, each packed or not, and has fields without meaning."""
+    if odd and rare(0.7):
+        pieces = []
+        while values and rare(0.7):
+            count = rnd.randint(0, len(values))
+            pieces.append(feature(dtype, values[:count], rare(0.5)))
+            values = values[count:]
+        pieces.append(feature(dtype, values, rare(0.5)))
+        if rare(0.2):
+            pieces.insert(rnd.randint(0, len(pieces)), field(7, b"x"))
+        if rare(0.2):  # of another kind: the last kind counts
+            pieces.insert(0, feature(rnd.choice(TYPES), []))
+        return b"".join(pieces) if rare(0.5) else merged(pieces)
     if dtype == tf.string:
         return field(1, b"".join(field(1, v) for v in values))
     number, wire, write = ((2, 5, lambda v: struct.pack("<f", v))
@@ -56,6 +74,14 @@ def feature(dtype, values, packed=True):
     else:
         inner = b"".join(varint(1 << 3 | wire) + write(v) for v in values)
     return field(number, inner)
+
+
+def merged(features):
+    """The lists of short Features as one list, if they are of one kind."""
+    kinds = {piece[0] for piece in features}
+    if len(kinds) > 1 or any(len(piece) > 129 for piece in features):
+        return b"".join(features)
+    return field(kinds.pop() >> 3, b"".join(piece[2:] for piece in features))
 
 
 def some_values(dtype, count):
@@ -68,7 +94,17 @@ def some_values(dtype, count):
     return [rnd.choice([0.0, 1.5, -2.25, 1e30]) for _ in range(count)]
 
 
-def features(wanted, chance=0.85, empty=0.07):
+def entry(key, value, odd, has_value=False):
+    """An entry of a map; one that is odd may be without a key or, unless it
+    `has_value`, without a value."""
+    parts = [field(1, key.encode()), field(2, value)]
+    if odd and rare(0.3):
+        forms = [parts[1:], parts[::-1], [field(1, b"other")] + parts]
+        parts = rnd.choice(forms + ([] if has_value else [parts[:1], []]))
+    return b"".join(parts)
+
+
+def features(wanted, chance=0.85, empty=0.07, odd=False):
     """Features by key: mostly those of `wanted`, {key: (dtype, count)}, now
     and then of another type or length, empty, twice, or absent."""
     entries = []
@@ -79,37 +115,33 @@ def features(wanted, chance=0.85, empty=0.07):
             dtype = rnd.choice(TYPES)
         if count is None or rare():
             count = rnd.randint(0, 3)
-        value = feature(dtype, some_values(dtype, count), rare(0.7))
+        value = feature(dtype, some_values(dtype, count), rare(0.7), odd)
         if rare(empty):
             value = b""  # no kind
-        entries.append(field(1, key.encode()) + field(2, value))
+        entries.append(entry(key, value, odd, has_value=empty == 0))
         if rare(0.04):
             entries.append(entries[-1])
     rnd.shuffle(entries)
     if rare(0.1):
         entries.append(field(1, b"other") + field(2, feature(
             tf.int64, [1])))
-    return b"".join(field(1, entry) for entry in entries)
-
-
-# Whether a message of the present case is damaged.
-IS_DAMAGED = [False]
+    return b"".join(field(1, made) for made in entries)
 
 
 def damaged(message):
     if message and rare(0.03):
-        IS_DAMAGED[0] = True
         return message[:rnd.randrange(len(message))]
     if message and rare(0.02):
-        IS_DAMAGED[0] = True
         at = rnd.randrange(len(message))
         return message[:at] + bytes([rnd.randrange(256)]) + message[at + 1:]
     return message
 
 
-def example_case():
+def example_case(odd=False):
     names = list("abcdefgh")
     rnd.shuffle(names)
+    if odd and rare(0.3):
+        names[0] = ""  # the key of an entry without one
     wanted, spec = {}, {"sparse": [], "dense": [], "ragged": []}
     # Without keys, TensorFlow does not look at the examples.
     for name in names[:rnd.randint(1, 4)]:
@@ -145,11 +177,17 @@ def dtypes(entries):
     return [dtype for _, dtype in entries]
 
 
-def examples():
-    wanted, spec, shapes, defaults = example_case()
+def examples(odd=False):
+    wanted, spec, shapes, defaults = example_case(odd)
     batch = rnd.choice([None, 0, 1, 2, 3])
-    messages = [damaged(field(1, features(wanted)) if rare(0.97) else b"")
-                for _ in range(1 if batch is None else batch)]
+
+    def message():
+        made = field(1, features(wanted, odd=odd)) if rare(0.97) else b""
+        if odd and rare(0.2):  # several parts become one
+            made += field(9, b"x") + field(1, features(wanted, odd=odd))
+        return damaged(made)
+
+    messages = [message() for _ in range(1 if batch is None else batch)]
     serialized = tf.constant(messages, tf.string)
     splits = [rnd.choice([tf.int32, tf.int64]) for _ in spec["ragged"]]
     yield "ParseExampleV2", dict(
@@ -163,7 +201,7 @@ def examples():
             ragged_value_types=dtypes(spec["ragged"]), ragged_split_types=splits,
             dense_shapes=[tf.TensorShape([None if d < 0 else d for d in dims])
                           for dims in shapes])
-    if batch is None and not spec["ragged"]:
+    if batch is None and not spec["ragged"] and "" not in wanted:
         yield "ParseSingleExample", dict(
             serialized=tf.reshape(serialized, []), dense_defaults=defaults), dict(
                 num_sparse=len(spec["sparse"]),
@@ -176,8 +214,8 @@ def examples():
                     for dims in shapes])
 
 
-def sequences():
-    wanted, spec, shapes, defaults = example_case()
+def sequences(odd=False):
+    wanted, spec, shapes, defaults = example_case(odd)
     if any(dims[:1] == [-1] for dims in shapes):
         return
     lists = {kind: [] for kind in ("sparse", "dense", "ragged")}
@@ -202,15 +240,18 @@ def sequences():
                 n = count if count is not None and not rare(0.03) else (
                     rnd.randint(0, 2))
                 steps += field(1, feature(kind, some_values(kind, n),
-                                          rare(0.7)) if not rare(0.04)
+                                          rare(0.7), odd) if not rare(0.04)
                                else b"")
-            entries.append(field(1, name.encode()) + field(2, steps))
-        return damaged(field(1, features(wanted, empty=0)) + field(
-            2, b"".join(field(1, entry) for entry in entries)))
+            entries.append(entry(name, steps, odd))
+        return damaged(field(1, features(wanted, empty=0, odd=odd)) + field(
+            2, b"".join(field(1, made) for made in entries)))
 
     # Of a single message, TensorFlow does not set all splits.
     batch = rnd.choice(([] if spec["ragged"] or lists["ragged"] else [None]) +
-                       [1, 2, 3])
+                       ([0, 1, 2, 3] if odd else [1, 2, 3]))
+    # TensorFlow refuses an empty batch that has no defaults.
+    if batch == 0 and any(tf.size(value) == 0 for value in defaults):
+        return
     serialized = tf.constant(
         [message() for _ in range(1 if batch is None else batch)], tf.string)
     yield "ParseSequenceExampleV2", dict(
@@ -510,21 +551,37 @@ def compute(op, inputs, attrs):
     return tf.nest.flatten(getattr(RAW, op)(**inputs, **given))
 
 
+def rewritten(op, inputs):
+    """The inputs, with messages as protobuf writes them."""
+    kind = (tf.train.SequenceExample if "Sequence" in op else tf.train.Example)
+    serialized, texts = inputs["serialized"], []
+    for text in tf.reshape(serialized, [-1]).numpy():
+        message = kind.FromString(text)
+        message.DiscardUnknownFields()
+        texts.append(message.SerializeToString())
+    return inputs | {"serialized": tf.reshape(
+        tf.constant(texts, tf.string), serialized.shape)}
+
+
 def case_lines(op, inputs, attrs):
     lines = [f"op {op}"]
     lines += [attribute(name, attrs[name]) for name in attrs]
     for value in inputs.values():
         lines += ["in " + array_text(part.numpy()) for part in
                   (value if isinstance(value, list) else [value])]
+    if op.startswith("Parse"):
+        try:
+            inputs = rewritten(op, inputs)
+        except DecodeError as caught:
+            # Here and in TensorFlow, keys may be other than UTF-8.
+            return [] if "UTF-8" in str(caught) else lines + [
+                "error InvalidArgument"]
     try:
         values = compute(op, inputs, attrs)
     except tf.errors.OpError as caught:
         return lines + [f"error {CODES[caught.error_code]}"]
     except ValueError:  # refused as the node is made
         return lines + ["error InvalidArgument"]
-    # It does not see that some messages are cut off.
-    if IS_DAMAGED[0] and op.startswith("Parse"):
-        return []
     return lines + ["out " + array_text(value.numpy()) for value in values]
 
 
@@ -532,10 +589,11 @@ def main():
     lines = []
     rounds = [(examples, 220), (sequences, 150), (csv, 400),
               (json_examples, 40), (raw, 60), (compressed, 50),
-              (messages, 150), (texts, 90)]
+              (messages, 150), (texts, 90),
+              (functools.partial(examples, odd=True), 120),
+              (functools.partial(sequences, odd=True), 120)]
     for theme, count in rounds:
         for _ in range(count):
-            IS_DAMAGED[0] = False
             for op, inputs, attrs in theme():
                 lines += case_lines(op, inputs, attrs)
     folder = pathlib.Path(sys.argv[1])

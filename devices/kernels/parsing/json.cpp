@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
@@ -17,7 +18,30 @@ namespace tagflow::devices {
 
 namespace {
 
-// Examples as JSON, in protobuf's mapping.
+// Whether a list in a text of JSON has null as an element. Texts in it may be
+// in single quotes, too, as the library takes them.
+bool has_null_in_list(std::string_view json) {
+  std::string open;  // brackets
+  for (size_t at = 0; at < json.size(); ++at) {
+    const char c = json[at];
+    if (c == '[' || c == '{') {
+      open.push_back(c);
+    } else if ((c == ']' || c == '}') && !open.empty()) {
+      open.pop_back();
+    } else if (c == '"' || c == '\'') {
+      for (++at; at < json.size() && json[at] != c; ++at)
+        if (json[at] == '\\') ++at;
+    } else if (open.ends_with('[') && json.substr(at).starts_with("null")) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Examples as JSON, in protobuf's mapping. This allows null as the value of a
+// field, which then is not set, but not as an element of a list. The library
+// leaves it out there, and TensorFlow reads it as 0 or an empty text: here it
+// is refused.
 class DecodeJsonExampleKernel final : public BytesKernel {
  public:
   explicit DecodeJsonExampleKernel(const KernelInfo& info)
@@ -41,11 +65,16 @@ class DecodeJsonExampleKernel final : public BytesKernel {
           const auto status = google::protobuf::util::JsonToBinaryString(
               resolver_.get(), kType, text, &bytes);
           // The library takes other values for messages without fields.
-          const bool is_object = stripped(context, text).starts_with('{');
-          if (!status.ok() || !is_object)
-            return context.fail(
-                "JSON text {}, {:?}, is not an Example: {}", row, shown(text),
-                is_object ? status.ToString() : "it is not an object");
+          std::string problem;
+          if (!stripped(context, text).starts_with('{'))
+            problem = "it is not an object";
+          else if (!status.ok())
+            problem = status.ToString();
+          else if (has_null_in_list(text))
+            problem = "a list has null as an element";
+          if (!problem.empty())
+            return context.fail("JSON text {}, {:?}, is not an Example: {}",
+                                row, shown(text), problem);
           writer.take(to[row], std::move(bytes));
           return {};
         });

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "devices/kernel.h"
 #include "devices/kernels/parsing/key_table.h"
@@ -51,10 +52,27 @@ class SerializedBatch {
   double row_cost_;  // in nanoseconds
 };
 
+// Note [Odd Examples]
+// Few programs write an Example by hand, and these may write what protobuf's
+// own writers never do. TensorFlow's parser of Examples differs from protobuf
+// there: of a list that is packed in several pieces, it takes the first one,
+// and drops the values of the rest; it takes the first kind of a feature, not
+// the last; it refuses lists of which only a later piece is packed, features
+// whose first field is unknown, and entries without a key or a value. If an
+// Example is cut between two of its entries, it does not see that the rest is
+// missing. Here all of these are read as protobuf reads them, and what is cut
+// is refused. A context feature without a list is missing, as in an Example,
+// and an empty batch needs no defaults; for TensorFlow both are errors of a
+// SequenceExample.
+//
+// Three rules differ from protobuf's. Unknown groups, which were given up
+// before these messages existed, and an entry of two values, which protobuf
+// merges, are damage, as they are for TensorFlow. And keys need not be UTF-8.
+
 // Finds entries of a map that lies in field `container` of a message, and calls
 // store(number, value) with those whose keys the table has, until that is
-// false: later entries of a key replace earlier ones. False, too, if the
-// message is damaged.
+// false: later entries of a key replace earlier ones. An entry without a key
+// has the key "". False, too, if the message is damaged.
 template <class Store>
 bool find_entries(std::string_view message, uint32_t container,
                   const KeyTable& keys, const Store& store) {
@@ -67,9 +85,12 @@ bool find_entries(std::string_view message, uint32_t container,
       if (!entries.is_bytes(kEntry)) continue;
       WireReader parts(entries.bytes());
       std::string_view key, value;
+      bool has_value = false;
       while (parts.next()) {
         if (parts.is_bytes(kKey)) key = parts.bytes();
-        if (parts.is_bytes(kValue)) value = parts.bytes();
+        if (!parts.is_bytes(kValue)) continue;
+        if (std::exchange(has_value, true)) return false;
+        value = parts.bytes();
       }
       if (!parts.ok()) return false;
       if (const int number = keys.find(key); number >= 0)

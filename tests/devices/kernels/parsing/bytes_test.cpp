@@ -117,4 +117,31 @@ TEST_CASE("an Example in JSON becomes its message") {
     expect_error(decode(text), kInvalid, "is not an Example");
 }
 
+TEST_CASE("null is no value of a list of an Example in JSON") {
+  const auto decode = [](const std::string& feature) {
+    return run_op("DecodeJSONExample",
+                  {Tensor::scalar(
+                      "{\"features\":{\"feature\":{\"a\":" + feature + "}}}")});
+  };
+  for (const char* list :
+       {"[null]", "[1,null,2]", "[ 1 , null ]", "[[1],null]"}) {
+    CAPTURE(list);
+    for (const char* kind : {"int64List", "floatList", "bytesList"})
+      expect_error(
+          decode(fmt::format("{{\"{}\":{{\"value\":{}}}}}", kind, list)),
+          kInvalid, "is not an Example");
+  }
+  expect_error(decode("{\"int64List\":{\"value\":[1,null]}}"), kInvalid,
+               "a list has null as an element");
+  // Elsewhere it stands for a field that is not set, and in a text for itself.
+  for (const std::string feature :
+       {R"(null)", R"({"int64List":null})", R"({"int64List":{"value":null}})",
+        R"({"bytesList":{"value":["null",'null']}})",
+        R"({"bytesList":{"value":[]},"int64List":null})", R"({},"[\"[null":{})",
+        R"({},'["null':{})"}) {
+    CAPTURE(feature);
+    CHECK(decode(feature).ok());
+  }
+}
+
 }  // namespace tagflow::devices

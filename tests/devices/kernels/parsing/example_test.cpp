@@ -62,6 +62,18 @@ const std::string kEmpty = example({});
 
 const Tensor kNoFloats = Tensor::vector<float>({});
 
+// A field of bytes, of less than 128 of them.
+std::string part(int number, const std::string& bytes) {
+  return std::string{char(number << 3 | 2), char(bytes.size())} + bytes;
+}
+
+// The Example whose map of features has these entries.
+std::string of_entries(const Strings& entries) {
+  std::string features;
+  for (const std::string& entry : entries) features += part(1, entry);
+  return part(1, features);
+}
+
 }  // namespace
 
 TEST_CASE("dense features are rows, and defaults where they are missing") {
@@ -195,11 +207,7 @@ TEST_CASE("values may be written one by one, and in several lists") {
   // Fields 1 of two lists with tags of single values, then a packed one.
   const std::string ints("\x1a\x04\x08\x05\x08\x06\x1a\x04\x0a\x02\x07\x08");
   const auto of = [](const std::string& feature) {
-    const std::string entry =
-        "\x0a\x01k\x12" + std::string(1, char(feature.size())) + feature;
-    const std::string features =
-        "\x0a" + std::string(1, char(entry.size())) + entry;
-    return "\x0a" + std::string(1, char(features.size())) + features;
+    return of_entries({"\x0a\x01k" + part(2, feature)});
   };
   const auto outputs =
       parse(strings({of(ints)}), sparse("k", DataType::kInt64));
@@ -212,6 +220,46 @@ TEST_CASE("values may be written one by one, and in several lists") {
   expect_error(parse(strings({of("\x1a\x03\x0a\x01\xff")}),
                      sparse("k", DataType::kInt64)),
                kInvalid, "cannot be parsed");
+}
+
+TEST_CASE("odd entries are read as protobuf reads them") {
+  const std::string other = part(1, "x"), key = part(1, "k");
+  const std::string five = part(2, std::string("\x1a\x02\x08\x05")),
+                    six = part(2, std::string("\x1a\x02\x08\x06"));
+  const auto values_of = [](const std::string& name, const Strings& entries) {
+    const auto outputs =
+        parse(strings({of_entries(entries)}), sparse(name, DataType::kInt64));
+    return outputs.ok() ? (*outputs)[1].to_string()
+                        : outputs.status().to_string();
+  };
+  const std::string found = Tensor::vector<int64_t>({5}).to_string(),
+                    none = Tensor::vector<int64_t>({}).to_string();
+  CHECK(values_of("k", {key + five}) == found);
+  CHECK(values_of("k", {five + key}) == found);
+  CHECK(values_of("k", {other + key + five}) == found);
+  CHECK(values_of("k", {key + part(9, "unknown") + five}) == found);
+  CHECK(values_of("k", {key + six, key + five}) == found);
+  CHECK(values_of("k", {key}) == none);
+  // Without a key, it is that of the empty text.
+  CHECK(values_of("k", {six, key + five}) == found);
+  CHECK(values_of("", {five}) == found);
+  CHECK(values_of("", {""}) == none);
+  // Nobody writes two values, which would have to be merged.
+  CHECK(values_of("k", {key + five + six}).find("cannot be parsed") !=
+        std::string::npos);
+  // An unknown group.
+  CHECK(values_of("k", {key + five + "\x1b\x1c"}).find("cannot be parsed") !=
+        std::string::npos);
+}
+
+TEST_CASE("an example that is cut between entries is refused") {
+  const std::string entry = part(1, "x") + part(2, "\x1a\x02\x08\x05");
+  const std::string whole = of_entries({entry, entry});
+  const size_t half = whole.size() - part(1, entry).size();
+  expect_error(
+      parse(strings({whole.substr(0, half)}), sparse("x", DataType::kInt64)),
+      kInvalid, "cannot be parsed");
+  CHECK(parse(strings({whole}), sparse("x", DataType::kInt64)).ok());
 }
 
 TEST_CASE("no cut or changed example is read beyond its end") {

@@ -119,6 +119,28 @@ TEST_CASE("lists that have not what is wanted are refused") {
                "cannot be parsed");
 }
 
+TEST_CASE("an empty batch needs no defaults") {
+  const Tensor none = texts({});
+  const auto parse = [&](const Tensor& serialized) {
+    return run_op(
+        "ParseSequenceExampleV2",
+        {serialized, none, none, texts({"u"}), none, none, texts({"a"}), none,
+         Tensor::vector<bool>({false}), Tensor::vector<int64_t>({})},
+        {{"Tcontext_dense", std::vector{kInt}},
+         {"context_dense_shapes", std::vector<PartialShape>{{2}}},
+         {"Nfeature_list_dense", int64_t(1)},
+         {"feature_list_dense_types", std::vector{kInt}},
+         {"feature_list_dense_shapes", std::vector<PartialShape>{{2}}}});
+  };
+  const auto empty = parse(none);
+  REQUIRE(empty.ok());
+  expect_close((*empty)[0], Tensor::of<int64_t>({0, 2}, {}));
+  expect_close((*empty)[1], Tensor::of<int64_t>({0, 0, 2}, {}));
+  expect_close((*empty)[2], Tensor::vector<int64_t>({}));
+  expect_error(parse(texts({kB})), kInvalid,
+               "feature \"u\" is missing, and has no default");
+}
+
 TEST_CASE("a single sequence has keys as inputs, a batch as attributes") {
   const Tensor none = texts({});
   const auto single =
