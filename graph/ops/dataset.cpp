@@ -164,6 +164,24 @@ void register_calling(OpRegistry& registry) {
        keeps, "use_default_device: bool = true"}));
 }
 
+// Those that parse batches of Examples. A component is a feature, in the order
+// of their keys; sparse and ragged ones are variants.
+void register_parsing(OpRegistry& registry) {
+  const auto add = [&](const char* name, const char* order) {
+    registry.add(of_dataset(
+        name, {"num_parallel_calls: int64", "dense_defaults: Tdense"},
+        {"sparse_keys: list(string) >= 0", "dense_keys: list(string) >= 0",
+         "sparse_types: list({float, int64, string}) >= 0",
+         "Tdense: list({float, int64, string}) >= 0",
+         "dense_shapes: list(shape) >= 0", order,
+         "ragged_keys: list(string) >= 0 = []",
+         "ragged_value_types: list({float, int64, string}) >= 0 = []",
+         "ragged_split_types: list({int32, int64}) >= 0 = []"}));
+  };
+  add("ParseExampleDataset", "sloppy: bool = false");
+  add("ParseExampleDatasetV2", "deterministic: string = 'default'");
+}
+
 // Those of the records of files, which are texts.
 void add_file_dataset(OpRegistry& registry, const char* name,
                       OpDefBuilder::Texts inputs) {
@@ -224,6 +242,7 @@ void register_dataset_ops(OpRegistry& registry) {
   register_rearranging(registry);
   register_shuffling(registry);
   register_calling(registry);
+  register_parsing(registry);
   register_files(registry);
   register_passing(registry);
   register_dataset_iterator_ops(registry);

@@ -27,14 +27,19 @@ def text(kind, value):
     return f"{kind} {name} [{dims}] {words}".rstrip()
 
 
+def components(element):
+    """The tensors of an element, also those of sparse and ragged ones."""
+    return tf.nest.flatten(element, expand_composites=True)
+
+
 def build(made):
     """The init op or None, the fetches, and how often they are run."""
     if not isinstance(made, dict):
         iterator = v1.data.make_initializable_iterator(made)
-        return iterator.initializer, tf.nest.flatten(iterator.get_next()), MOST
+        return iterator.initializer, components(iterator.get_next()), MOST
     if "one_shot" in made:
         iterator = v1.data.make_one_shot_iterator(made["one_shot"])
-        return None, tf.nest.flatten(iterator.get_next()), MOST
+        return None, components(iterator.get_next()), MOST
     return made.get("init"), made["fetches"], made.get("runs", 1)
 
 

@@ -18,6 +18,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
 import tensorflow as tf
 
+import example_pipelines
 from dataset_recording import record
 
 v1 = tf.compat.v1
@@ -548,4 +549,4 @@ def optional():
 
 
 if __name__ == "__main__":
-    record(CASES, pathlib.Path(sys.argv[1]))
+    record(CASES | example_pipelines.CASES, pathlib.Path(sys.argv[1]))

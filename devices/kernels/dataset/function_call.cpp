@@ -59,9 +59,7 @@ CallPtr StageFunction::call(Element args) const {
                               return Status();
                             }).ok())
           answer = std::move(failed);
-        call->answer_ = std::move(answer);
-        call->is_done_.store(true, std::memory_order_release);
-        if (const auto woken = segment.lock()) woken->wake();
+        call->finish(std::move(answer), segment);
       });
   return call;
 }

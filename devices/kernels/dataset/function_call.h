@@ -19,9 +19,16 @@ class OpenCall {
   bool is_done() const { return is_done_.load(std::memory_order_acquire); }
   // The answer. REQUIRES: is_done(), and called once.
   Result<Element> take() { return *std::move(answer_); }
+  // For who computes it: it is done, and `waiting` is woken. Called once, by
+  // any thread.
+  void finish(Result<Element> answer,
+              const std::weak_ptr<Segment>& waiting) noexcept {
+    answer_ = std::move(answer);
+    is_done_.store(true, std::memory_order_release);
+    if (const auto woken = waiting.lock()) woken->wake();
+  }
 
  private:
-  friend class StageFunction;
   std::optional<Result<Element>> answer_;
   std::atomic<bool> is_done_{false};
 };

@@ -68,11 +68,11 @@ Result<DatasetParts> map_dataset(const DatasetArgs& args) {
 class ParallelMapStage final : public Stage {
  public:
   ParallelMapStage(Segment& segment, const Dataset& dataset, StagePtr input,
-                   StageFunction function, size_t most, bool keeps_cardinality)
+                   StartCall call, size_t most, bool keeps_cardinality)
       : segment_(segment),
         dataset_(&dataset),
         input_(std::move(input)),
-        function_(std::move(function)),
+        call_(std::move(call)),
         most_(most),
         keeps_cardinality_(keeps_cardinality) {}
 
@@ -86,7 +86,7 @@ class ParallelMapStage final : public Stage {
       else if (progress == Progress::kFailed)
         open_.push_back({nullptr, std::move(pull.error)});
       else
-        open_.push_back({function_.call(std::move(pull.element)), {}});
+        open_.push_back({call_(std::move(pull.element)), {}});
     }
     if (open_.empty()) return is_over_ ? Progress::kEnd : Progress::kWait;
     Open& first = open_.front();
@@ -114,7 +114,7 @@ class ParallelMapStage final : public Stage {
   Segment& segment_;
   const DatasetRef dataset_;
   const StagePtr input_;
-  const StageFunction function_;
+  const StartCall call_;
   const size_t most_;
   const bool keeps_cardinality_;
   std::deque<Open> open_;  // in the order of their elements
@@ -272,9 +272,18 @@ Result<StagePtr> parallel_map(Segment& segment, const Dataset& self,
       StageFunction stage_function,
       StageFunction::make(segment, function, elements.spec().types.size()));
   TAGFLOW_RETURN_IF_ERROR(stage_function.check_gives(0, self.spec().types));
-  return StagePtr(std::make_unique<ParallelMapStage>(
-      segment, self, std::move(input), std::move(stage_function),
-      size_t(segment.pipeline().open_calls(calls)), keeps_cardinality));
+  const auto call = [stage_function = std::move(stage_function)](Element args) {
+    return stage_function.call(std::move(args));
+  };
+  return parallel_calls(segment, self, std::move(input), call, calls,
+                        keeps_cardinality);
+}
+
+StagePtr parallel_calls(Segment& segment, const Dataset& self, StagePtr input,
+                        StartCall call, int64_t calls, bool keeps_cardinality) {
+  return std::make_unique<ParallelMapStage>(
+      segment, self, std::move(input), std::move(call),
+      size_t(segment.pipeline().open_calls(calls)), keeps_cardinality);
 }
 
 void register_dataset_map_kernels(KernelRegistry& registry) {

@@ -9,6 +9,7 @@ void register_dataset_batch_kernels(KernelRegistry& registry);
 void register_dataset_padded_batch_kernels(KernelRegistry& registry);
 void register_dataset_map_kernels(KernelRegistry& registry);
 void register_dataset_interleave_kernels(KernelRegistry& registry);
+void register_dataset_parse_example_kernels(KernelRegistry& registry);
 void register_dataset_shuffle_kernels(KernelRegistry& registry);
 void register_dataset_buffer_kernels(KernelRegistry& registry);
 void register_dataset_file_kernels(KernelRegistry& registry);
@@ -23,6 +24,7 @@ void register_dataset_kernels(KernelRegistry& registry) {
   register_dataset_padded_batch_kernels(registry);
   register_dataset_map_kernels(registry);
   register_dataset_interleave_kernels(registry);
+  register_dataset_parse_example_kernels(registry);
   register_dataset_shuffle_kernels(registry);
   register_dataset_buffer_kernels(registry);
   register_dataset_file_kernels(registry);

@@ -10,6 +10,7 @@
 #include "devices/kernels/containers/values.h"
 #include "devices/kernels/containers/variant_arithmetic.h"
 #include "devices/kernels/sparse/args.h"
+#include "devices/kernels/sparse/variants.h"
 #include "devices/tensor_rows.h"
 
 namespace tagflow::devices {
@@ -380,6 +381,15 @@ class RaggedVariantGradKernel final : public SparseKernel {
 };
 
 }  // namespace
+
+Result<Tensor> ragged_variant(std::vector<Tensor> splits, Tensor values,
+                              Allocator& allocator) {
+  TAGFLOW_ASSIGN(Tensor variant,
+                 Tensor::allocate(DataType::kVariant, {}, allocator));
+  *variant.mutable_data<Variant>() = Variant(
+      make_ref_counted<RaggedValue>(std::move(splits), std::move(values)));
+  return variant;
+}
 
 void register_ragged_variant_kernels(KernelRegistry& registry) {
   registry.add<RaggedToVariantKernel>("RaggedTensorToVariant");

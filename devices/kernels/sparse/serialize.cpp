@@ -8,6 +8,7 @@
 #include "devices/kernels/containers/values.h"
 #include "devices/kernels/parsing/message.h"
 #include "devices/kernels/sparse/batch.h"
+#include "devices/kernels/sparse/variants.h"
 #include "devices/string_writer.h"
 
 namespace tagflow::devices {
@@ -29,14 +30,17 @@ class TensorValue final : public VariantValue {
   const Tensor value_;
 };
 
+Variant part_variant(const Tensor& part) {
+  return Variant(make_ref_counted<TensorValue>(part));
+}
+
 // Writes the three tensors as elements `at` and following of output 0.
 Status write_item(KernelContext& context, const SparseItem& item, int64_t at,
                   Tensor& output) {
   for (const Tensor* part : {&item.indices, &item.values, &item.shape}) {
     context.check_cancelled();
     if (output.dtype() == DataType::kVariant) {
-      auto value = make_ref_counted<TensorValue>(*part);
-      output.mutable_data<Variant>()[at++] = Variant(std::move(value));
+      output.mutable_data<Variant>()[at++] = part_variant(*part);
       continue;
     }
     TAGFLOW_ASSIGN(std::string bytes,
@@ -124,6 +128,15 @@ class DeserializeKernel final : public SparseKernel {
 };
 
 }  // namespace
+
+Result<Tensor> sparse_variants(const SparseItem& item, Allocator& allocator) {
+  TAGFLOW_ASSIGN(Tensor variants,
+                 Tensor::allocate(DataType::kVariant, {kTensors}, allocator));
+  auto* at = variants.mutable_data<Variant>();
+  for (const Tensor* part : {&item.indices, &item.values, &item.shape})
+    *at++ = part_variant(*part);
+  return variants;
+}
 
 void register_sparse_serialize_kernels(KernelRegistry& registry) {
   registry.add<SerializeKernel>("SerializeSparse");
