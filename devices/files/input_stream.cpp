@@ -29,6 +29,25 @@ Result<std::string_view> InputStream::peek(size_t bytes) {
   return std::string_view(buffer_).substr(begin_, end_ - begin_);
 }
 
+Result<bool> InputStream::skip_ahead(uint64_t bytes) {
+  const uint64_t held = end_ - begin_, size = file_->size();
+  if (inflater_ == nullptr && bytes > held && size > offset_) {
+    const uint64_t skipped = std::min(bytes, size - position_);
+    begin_ = end_ = 0;
+    position_ += skipped;
+    offset_ = position_;
+    bytes -= skipped;
+  }
+  while (bytes > 0) {
+    TAGFLOW_ASSIGN(const std::string_view next, peek(1));
+    if (next.empty()) return false;
+    const uint64_t taken = std::min<uint64_t>(bytes, next.size());
+    skip(size_t(taken));
+    bytes -= taken;
+  }
+  return true;
+}
+
 Result<bool> InputStream::read_line(std::string_view& line) {
   size_t searched = 0;
   for (;;) {

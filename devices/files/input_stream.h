@@ -36,6 +36,10 @@ class InputStream {
     begin_ += bytes;
     position_ += bytes;
   }
+  // As skip(), of any number of bytes: those that are not in the buffer are not
+  // read, unless the file is compressed. False if it ends before; then nothing
+  // is left. Errors as of peek().
+  Result<bool> skip_ahead(uint64_t bytes);
   // The number of bytes before the next one.
   uint64_t position() const { return position_; }
   // The next bytes up to a line end, and goes behind that. At the end of the

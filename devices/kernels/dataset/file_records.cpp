@@ -1,5 +1,7 @@
 // Datasets of the records of files: TFRecordDataset, TextLineDataset and
 // FixedLengthRecordDataset.
+#include <optional>
+
 #include "devices/files/files.h"
 #include "devices/files/host_access.h"
 #include "devices/kernels/dataset/dataset.h"
@@ -11,8 +13,9 @@ namespace tagflow::devices {
 namespace {
 
 struct NamedFile {
-  std::string name;  // as the graph says it
-  std::string path;  // the one to open
+  std::string name;   // as the graph says it
+  std::string path;   // the one to open
+  int64_t start = 0;  // the byte that its first record begins at
 };
 
 // The records of one file after the other. A file that cannot be read is an
@@ -45,7 +48,9 @@ class FileRecordStage final : public Stage {
     const NamedFile& file = files_[at_];
     if (source_ == nullptr) {
       TAGFLOW_RETURN_IF_ERROR(check_size(file));
-      TAGFLOW_ASSIGN(source_, open_source(spec_, file.name, file.path));
+      ReaderSpec spec = spec_;
+      spec.start = file.start;
+      TAGFLOW_ASSIGN(source_, open_source(spec, file.name, file.path));
     }
     return source_->next(record);
   }
@@ -88,9 +93,33 @@ Result<std::vector<NamedFile>> files_input(const DatasetArgs& args) {
   return files;
 }
 
+// Takes where the files begin of an input, which has a number for each, or
+// none.
+Status read_starts(const DatasetArgs& args, int input,
+                   std::vector<NamedFile>& files) {
+  const Tensor& starts = args.context().input(input);
+  if (starts.num_elements() == 0) return {};
+  if (starts.rank() > 1 || starts.num_elements() != int64_t(files.size()))
+    return args.context().fail(
+        "byte_offsets must have a number for each of {} files, or none, but "
+        "is {}",
+        files.size(), starts.describe());
+  for (size_t i = 0; i < files.size(); ++i) {
+    files[i].start = starts.flat<int64_t>()[i];
+    if (files[i].start < 0)
+      return args.context().fail(
+          "byte_offsets must not be negative, but that of file {:?} is {}",
+          files[i].name, files[i].start);
+  }
+  return {};
+}
+
+// `starts`: the input with byte_offsets, if there is one.
 Result<DatasetParts> file_records(const DatasetArgs& args,
-                                  const ReaderSpec& spec) {
-  TAGFLOW_ASSIGN(const std::vector<NamedFile> files, files_input(args));
+                                  const ReaderSpec& spec,
+                                  std::optional<int> starts = {}) {
+  TAGFLOW_ASSIGN(std::vector<NamedFile> files, files_input(args));
+  if (starts) TAGFLOW_RETURN_IF_ERROR(read_starts(args, *starts, files));
   return DatasetParts{
       kUnknownCardinality,
       [=](Segment&, const Dataset& self) -> Result<StagePtr> {
@@ -109,13 +138,11 @@ Result<DatasetParts> tf_record_dataset(const DatasetArgs& args) {
   ReaderSpec spec;
   spec.kind = ReaderSpec::Kind::kRecord;
   TAGFLOW_ASSIGN(spec.compression, compression_input(args, 1));
-  if (args.context().num_inputs() > 3 &&
-      args.context().input(3).num_elements() > 0)
-    return error(Code::kUnimplemented,
-                 "[{}] files are read from their begin: byte_offsets must be "
-                 "empty",
-                 args.context().node().op());
-  return file_records(args, spec);
+  constexpr int kStarts = 3;
+  return file_records(args, spec,
+                      args.context().num_inputs() > kStarts
+                          ? std::optional(kStarts)
+                          : std::nullopt);
 }
 
 Result<DatasetParts> text_line_dataset(const DatasetArgs& args) {

@@ -115,7 +115,7 @@ class FixedRecords final : public RecordSource {
   FixedRecords(InputStream stream, const ReaderSpec& spec)
       : stream_(std::move(stream)), spec_(spec) {}
   Result<bool> next(Record& record) override {
-    TAGFLOW_ASSIGN(const bool is_there, skip(gap_));
+    TAGFLOW_ASSIGN(const bool is_there, stream_.skip_ahead(uint64_t(gap_)));
     if (!is_there && number_ < 0)
       return error(Code::kDataLoss, "the file is shorter than a header of {}",
                    spec_.header);
@@ -130,18 +130,6 @@ class FixedRecords final : public RecordSource {
   }
 
  private:
-  // False if the file ends before.
-  Result<bool> skip(int64_t bytes) {
-    while (bytes > 0) {
-      TAGFLOW_ASSIGN(const std::string_view next, stream_.peek(1));
-      if (next.empty()) return false;
-      const auto taken = std::min<int64_t>(bytes, int64_t(next.size()));
-      stream_.skip(size_t(taken));
-      bytes -= taken;
-    }
-    return true;
-  }
-
   InputStream stream_;
   const ReaderSpec spec_;
   int64_t gap_ = spec_.header;  // the bytes before the next record
@@ -209,6 +197,8 @@ Result<std::unique_ptr<RecordSource>> open_source(const ReaderSpec& spec,
     return Made(std::make_unique<Lines>(std::move(stream), spec.skipped_lines));
   if (spec.kind == Kind::kFixed)
     return Made(std::make_unique<FixedRecords>(std::move(stream), spec));
+  // Behind the end there are no records.
+  TAGFLOW_RETURN_IF_ERROR(stream.skip_ahead(uint64_t(spec.start)).status());
   return Made(std::make_unique<TfRecords>(std::move(stream)));
 }
 

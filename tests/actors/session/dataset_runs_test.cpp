@@ -11,6 +11,7 @@
 #include "tests/actors/holding_op.h"
 #include "tests/actors/pending.h"
 #include "tests/actors/session/pipeline_graph.h"
+#include "tests/devices/files/deflated.h"
 #include "tests/temp_folder.h"
 
 namespace tagflow::actors {
@@ -19,6 +20,23 @@ namespace {
 
 bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
+}
+
+// All texts that an iterator gives, and the codes of its errors.
+std::vector<std::string> all_texts(Session& session) {
+  std::vector<std::string> all;
+  const auto made = session.run({}, {}, {"init"}, within_a_minute());
+  if (!made.ok()) all.emplace_back(code_name(made.status().code()));
+  while (made.ok()) {
+    const auto values = session.run({}, {"next"}, {}, within_a_minute());
+    if (values.ok())
+      all.push_back(must((*values)[0].item<std::string>()));
+    else if (values.status().code() == Code::kOutOfRange)
+      break;
+    else
+      all.emplace_back(code_name(values.status().code()));
+  }
+  return all;
 }
 
 }  // namespace
@@ -227,20 +245,7 @@ TEST_CASE("datasets: records of files, and files that a session may not read") {
                            {"file", "one", "two", "one", "size", "plain"})
                : body_node("data", op, {"file", "plain", "size"})});
     g.iterate("data");
-    const auto session = g.session(options);
-    std::vector<std::string> all;
-    const auto made = session->run({}, {}, {"init"}, within_a_minute());
-    if (!made.ok()) all.emplace_back(code_name(made.status().code()));
-    while (made.ok()) {
-      const auto values = session->run({}, {"next"}, {}, within_a_minute());
-      if (values.ok())
-        all.push_back(must((*values)[0].item<std::string>()));
-      else if (values.status().code() == Code::kOutOfRange)
-        break;
-      else
-        all.emplace_back(code_name(values.status().code()));
-    }
-    return all;
+    return all_texts(*g.session(options));
   };
   using Texts = std::vector<std::string>;
   CHECK(read("TextLineDataset", lines, {}) == Texts{"a", "bc", "", "d"});
@@ -255,6 +260,46 @@ TEST_CASE("datasets: records of files, and files that a session may not read") {
   SessionOptions elsewhere;
   elsewhere.policy.reads = graph::FileScope::beneath("/usr");
   CHECK(read("TextLineDataset", lines, elsewhere) == Texts{"PermissionDenied"});
+}
+
+TEST_CASE("datasets: records of files from any byte on") {
+  const testing::TempFolder folder("dataset_runs");
+  std::string bytes;
+  for (const char* record : {"a", "aa", "aaa"})
+    checkpoint::append_record(bytes, record);
+  const std::string plain = (folder.path() / "plain").string();
+  std::ofstream(plain) << bytes;
+  const std::string packed = (folder.path() / "packed").string();
+  std::ofstream(packed) << testing::deflated(bytes, true);
+  using Texts = std::vector<std::string>;
+  const auto read = [&](const Texts& files, const std::vector<int64_t>& starts,
+                        const std::string& compression = "") {
+    PipelineGraph g(DataType::kString);
+    g.number("size", 0);
+    g.add({body_const("files",
+                      Tensor::of<std::string>({int64_t(files.size())}, files)),
+           body_const("compression", Tensor::scalar(compression)),
+           body_const("starts",
+                      Tensor::of<int64_t>({int64_t(starts.size())}, starts)),
+           body_node("data", "TFRecordDatasetV2",
+                     {"files", "compression", "size", "starts"})});
+    g.iterate("data");
+    return all_texts(*g.session({}));
+  };
+  // What TensorFlow 2.21 reads; a record of n bytes takes 16 + n.
+  CHECK(read({plain}, {}) == Texts{"a", "aa", "aaa"});
+  CHECK(read({plain}, {17}) == Texts{"aa", "aaa"});
+  CHECK(read({plain, plain}, {35, 17}) == Texts{"aaa", "aa", "aaa"});
+  CHECK(read({packed, packed}, {17, 0}, "GZIP") ==
+        Texts{"aa", "aaa", "a", "aa", "aaa"});
+  for (const int64_t behind : {int64_t{54}, int64_t{1} << 62}) {
+    CHECK(read({plain}, {behind}) == Texts());
+    CHECK(read({packed, packed}, {behind, 35}, "GZIP") == Texts{"aaa"});
+  }
+  CHECK(read({plain}, {1}) == Texts{"DataLoss"});
+  CHECK(read({plain, plain}, {1, 35}) == Texts{"DataLoss", "aaa"});
+  CHECK(read({plain}, {-1}) == Texts{"InvalidArgument"});
+  CHECK(read({plain, plain}, {0}) == Texts{"InvalidArgument"});
 }
 
 }  // namespace tagflow::actors

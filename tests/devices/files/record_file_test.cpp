@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <random>
+
 #include "devices/files/crc32c.h"
 #include "tests/devices/files/deflated.h"
 #include "tests/devices/files/memory_files.h"
@@ -54,6 +56,35 @@ TEST_CASE("a length that a record does not have takes no memory") {
       CHECK_MESSAGE(status.message().find(fmt::format(
                         "the record at byte {}", begin)) != std::string::npos,
                     status.to_string());
+    }
+  }
+}
+
+TEST_CASE("a stream goes ahead by any number of bytes, up to its end") {
+  std::mt19937 random(11);
+  std::string bytes(5000, ' ');
+  for (char& byte : bytes) byte = char(random());
+  for (const Compression compression :
+       {Compression::kNone, Compression::kGzip}) {
+    for (int round = 0; round < 50; ++round) {
+      MemoryFiles files;
+      files.put("r", compression == Compression::kGzip ? deflated(bytes, true)
+                                                       : bytes);
+      InputStream stream(must(files.open("r")), compression, 600);
+      uint64_t at = 0;
+      for (bool is_there = true; is_there;) {
+        const uint64_t skipped = random() % 2000;
+        is_there = must(stream.skip_ahead(skipped));
+        CHECK(is_there == (at + skipped <= bytes.size()));
+        at = std::min<uint64_t>(at + skipped, bytes.size());
+        CHECK(stream.position() == at);
+        const size_t wanted = random() % 900;
+        const std::string_view next = must(stream.peek(wanted));
+        CHECK(next.size() >= std::min<uint64_t>(wanted, bytes.size() - at));
+        CHECK(bytes.compare(at, next.size(), next) == 0);
+      }
+      CHECK(!must(stream.skip_ahead(UINT64_MAX)));
+      CHECK(must(stream.skip_ahead(0)));
     }
   }
 }
