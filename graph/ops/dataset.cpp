@@ -156,6 +156,18 @@ void register_calling(OpRegistry& registry) {
                "buffer_output_elements: int64",
                "prefetch_input_elements: int64", "num_parallel_calls: int64"},
               {deterministic}));
+  for (const char* name :
+       {"ParallelInterleaveDataset", "ExperimentalParallelInterleaveDataset"})
+    registry.add(calling(
+        name,
+        {"cycle_length: int64", "block_length: int64", "sloppy: bool",
+         "buffer_output_elements: int64", "prefetch_input_elements: int64"},
+        {}));
+  registry.add(calling(
+      "LegacyParallelInterleaveDatasetV2",
+      {"cycle_length: int64", "block_length: int64",
+       "buffer_output_elements: int64", "prefetch_input_elements: int64"},
+      {deterministic}));
   registry.add(dataset(
       "ScanDataset",
       {"input_dataset: variant", "initial_state: Tstate",
@@ -167,19 +179,24 @@ void register_calling(OpRegistry& registry) {
 // Those that parse batches of Examples. A component is a feature, in the order
 // of their keys; sparse and ragged ones are variants.
 void register_parsing(OpRegistry& registry) {
-  const auto add = [&](const char* name, const char* order) {
-    registry.add(of_dataset(
+  const auto parser = [](const char* name, const char* order) {
+    return of_dataset(
         name, {"num_parallel_calls: int64", "dense_defaults: Tdense"},
         {"sparse_keys: list(string) >= 0", "dense_keys: list(string) >= 0",
          "sparse_types: list({float, int64, string}) >= 0",
          "Tdense: list({float, int64, string}) >= 0",
-         "dense_shapes: list(shape) >= 0", order,
-         "ragged_keys: list(string) >= 0 = []",
-         "ragged_value_types: list({float, int64, string}) >= 0 = []",
-         "ragged_split_types: list({int32, int64}) >= 0 = []"}));
+         "dense_shapes: list(shape) >= 0", order});
   };
-  add("ParseExampleDataset", "sloppy: bool = false");
-  add("ParseExampleDatasetV2", "deterministic: string = 'default'");
+  const OpDefBuilder::Texts ragged = {
+      "ragged_keys: list(string) >= 0 = []",
+      "ragged_value_types: list({float, int64, string}) >= 0 = []",
+      "ragged_split_types: list({int32, int64}) >= 0 = []"};
+  const auto sloppy = "sloppy: bool = false";
+  registry.add(parser("ExperimentalParseExampleDataset", sloppy));
+  registry.add(parser("ParseExampleDataset", sloppy).attrs(ragged));
+  registry.add(
+      parser("ParseExampleDatasetV2", "deterministic: string = 'default'")
+          .attrs(ragged));
 }
 
 // Those of the records of files, which are texts.

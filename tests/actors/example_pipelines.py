@@ -116,7 +116,7 @@ def parse_few_and_prefetch():
 
 
 def raw_parser(op, datasets, **options):
-    """The op itself, of elements with one or more components."""
+    """The op itself, of elements with any components."""
     dataset = datasets[0] if len(datasets) == 1 else Dataset.zip(datasets)
     handle = getattr(tf.raw_ops, op)(
         input_dataset=dataset._variant_tensor,
@@ -131,6 +131,12 @@ def raw_parser(op, datasets, **options):
 @case
 def parse_first_version():
     return raw_parser("ParseExampleDataset", [batches(5)], sloppy=False)
+
+
+@case
+def parse_experimental():
+    return raw_parser("ExperimentalParseExampleDataset", [batches(5)],
+                      sloppy=False)
 
 
 @case

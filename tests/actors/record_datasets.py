@@ -459,6 +459,52 @@ def interleave_versions():
     return data
 
 
+def by_experimental(function, **options):
+    return tf.data.experimental.parallel_interleave(function, **options)
+
+
+@case
+def legacy_interleave():
+    return numbers(6).apply(by_experimental(
+        lambda x: Dataset.range(10 * x, 11 * x), cycle_length=2))
+
+
+@case
+def legacy_interleave_blocks():
+    """Of even lengths: how TensorFlow goes on in the middle of a block depends
+    on what is ready."""
+    return numbers(7).apply(by_experimental(
+        lambda x: Dataset.range(100 * x, 100 * x + x * 3 % 4 * 2),
+        cycle_length=3, block_length=2, prefetch_input_elements=1))
+
+
+@case
+def legacy_interleave_after_error():
+    return numbers(3).apply(by_experimental(
+        lambda _: failing(1).take(3), cycle_length=2))
+
+
+@case
+def legacy_interleave_call_fails():
+    return failing(1).take(3).apply(by_experimental(
+        lambda x: numbers(2).map(lambda y: 10 * x + y), cycle_length=2))
+
+
+@case
+def legacy_interleave_versions():
+    make = tf.function(
+        lambda x: Dataset.range(x)._variant_tensor).get_concrete_function(
+            tf.TensorSpec([], tf.int64))
+    data = numbers(5)
+    for op in ("ParallelInterleaveDataset",
+               "ExperimentalParallelInterleaveDataset"):
+        data = raw(op, data, other_arguments=[], cycle_length=int64(2),
+                   block_length=int64(1), sloppy=tf.constant(False),
+                   buffer_output_elements=int64(1),
+                   prefetch_input_elements=int64(1), f=make)
+    return data
+
+
 @case
 def resources():
     generator = tf.raw_ops.AnonymousSeedGenerator(

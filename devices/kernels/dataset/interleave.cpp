@@ -223,21 +223,45 @@ Result<DatasetParts> interleave_dataset(const DatasetArgs& args) {
   return interleaved(input, function, spec);
 }
 
+// The buffers of streams are small: each may hold large elements.
+int64_t elements_ahead(int64_t wanted) {
+  constexpr int64_t kMost = 16;
+  return std::clamp<int64_t>(wanted, 1, kMost);
+}
+
 template <int kAfter>
 Result<DatasetParts> parallel_interleave_dataset(const DatasetArgs& args) {
   TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
   TAGFLOW_ASSIGN(const CapturedFunction function, args.function("f", 1));
   TAGFLOW_ASSIGN(InterleaveSpec spec, interleave_spec(args, kAfter));
   TAGFLOW_ASSIGN(spec.calls, args.parallel_calls(args.from_end(1)));
-  // The buffers of streams are small: each may hold large elements.
-  constexpr int64_t kMostAhead = 16;
   int64_t ahead = spec.block_length;
   if (kAfter > 1) {
     TAGFLOW_ASSIGN(const int64_t wanted,
                    args.number(args.from_end(3), "buffer_output_elements"));
     if (wanted > 0) ahead = wanted;
   }
-  spec.ahead = std::clamp<int64_t>(ahead, 1, kMostAhead);
+  spec.ahead = elements_ahead(ahead);
+  return interleaved(input, function, spec);
+}
+
+// That of tf.data.experimental.parallel_interleave.
+template <int kAfter>
+Result<DatasetParts> legacy_interleave_dataset(const DatasetArgs& args) {
+  TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
+  TAGFLOW_ASSIGN(const CapturedFunction function, args.function("f", 1));
+  TAGFLOW_ASSIGN(InterleaveSpec spec, interleave_spec(args, kAfter));
+  TAGFLOW_ASSIGN(const int64_t ahead,
+                 args.number(args.from_end(2), "buffer_output_elements"));
+  TAGFLOW_ASSIGN(const int64_t prefetched,
+                 args.number(args.from_end(1), "prefetch_input_elements"));
+  if (ahead == 0 || ahead < -1 || prefetched < -1)
+    return args.context().fail(
+        "buffer_output_elements must be positive, and "
+        "prefetch_input_elements not negative, but they are {} and {}",
+        ahead, prefetched);
+  spec.calls = spec.cycle_length;
+  spec.ahead = elements_ahead(ahead);
   return interleaved(input, function, spec);
 }
 
@@ -252,6 +276,12 @@ void register_dataset_interleave_kernels(KernelRegistry& registry) {
               parallel_interleave_dataset<1>);
   add_dataset(registry, "ParallelInterleaveDatasetV4",
               parallel_interleave_dataset<3>);
+  add_dataset(registry, "ParallelInterleaveDataset",
+              legacy_interleave_dataset<3>);
+  add_dataset(registry, "ExperimentalParallelInterleaveDataset",
+              legacy_interleave_dataset<3>);
+  add_dataset(registry, "LegacyParallelInterleaveDatasetV2",
+              legacy_interleave_dataset<2>);
 }
 
 }  // namespace tagflow::devices

@@ -254,7 +254,8 @@ Result<DatasetParts> parse_example_dataset(const DatasetArgs& args) {
 }  // namespace
 
 void register_dataset_parse_example_kernels(KernelRegistry& registry) {
-  for (const char* op : {"ParseExampleDataset", "ParseExampleDatasetV2"})
+  for (const char* op : {"ParseExampleDataset", "ParseExampleDatasetV2",
+                         "ExperimentalParseExampleDataset"})
     add_dataset(registry, op, parse_example_dataset);
 }
 

@@ -134,6 +134,20 @@ TEST_CASE("datasets: no number of calls is an error") {
   CHECK(says(first_error(g), "num_parallel_calls must be positive, or -1"));
 }
 
+TEST_CASE(
+    "datasets: an interleave needs a buffer for the elements of streams") {
+  PipelineGraph g;
+  g.define(to_range());
+  g.range("numbers", 3);
+  g.number("none", 0);
+  g.number("one", 1);
+  g.add({body_node("merged", "LegacyParallelInterleaveDatasetV2",
+                   {"numbers", "one", "one", "none", "one"},
+                   calling("to_range"))});
+  g.iterate("merged");
+  CHECK(says(first_error(g), "buffer_output_elements must be positive"));
+}
+
 TEST_CASE("datasets: an interleave of any number of places ends") {
   PipelineGraph g;
   g.define(to_range());
