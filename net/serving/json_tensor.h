@@ -14,7 +14,8 @@ namespace tagflow::net::serving {
 // Reads a tensor, value by value. A value is a number, true or false, a string,
 // or, for binary strings, {"b64": "..."}; or a list of values, all of the same
 // shape. An integer must fit its type, and has no fraction. A number must not
-// be too large for its type, if it is no infinity. Thread-compatible.
+// be too large for its type, if it is no infinity; otherwise it is rounded, as
+// TensorFlow Serving does it since its version 2.5. Thread-compatible.
 class JsonTensorReader {
  public:
   virtual ~JsonTensorReader() = default;

@@ -136,6 +136,25 @@ TEST_CASE("a number that only infinity could stand for is refused") {
       read(DataType::kDouble, "-1e-400").value().scalar_value<double>()));
 }
 
+TEST_CASE("a number that a type cannot hold exactly is the nearest one") {
+  // Whole or not: TensorFlow Serving refused whole ones before version 2.5.
+  const std::pair<const char*, float> floats[] = {
+      {"16777217", 16777216},
+      {"16777217.0", 16777216},
+      {"16777219", 16777220},
+      {"-16777219", -16777220},
+      {"1435774380", 1435774336},
+      {"1435774380.0", 1435774336},
+      {"18446744073709551615", 18446744073709551616.0f}};
+  for (const auto& [text, value] : floats) {
+    CAPTURE(text);
+    CHECK(read(DataType::kFloat, text).value().scalar_value<float>() == value);
+  }
+  CHECK(read(DataType::kDouble, "9007199254740993")
+            .value()
+            .scalar_value<double>() == 9007199254740992.0);
+}
+
 TEST_CASE("lists that are no tensor are refused") {
   for (const char* wrong : {"[1, [2]]", "[[1], 2]", "[[1, 2], [3]]",
                             "[[], 1]",  "[1, []]",  "[[[]], []]",
