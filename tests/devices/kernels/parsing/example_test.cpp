@@ -282,6 +282,47 @@ TEST_CASE("no cut or changed example is read beyond its end") {
   CHECK(refused > 100);
 }
 
+TEST_CASE("a changed example is what protobuf reads, or is refused") {
+  std::mt19937 random(6);
+  Wanted wanted;
+  wanted.sparse = {"x", "y", "s", ""};
+  wanted.sparse_types = {DataType::kFloat, DataType::kInt64, DataType::kString,
+                         DataType::kFloat};
+  const std::string full =
+      of_entries({part(1, "x") + part(2, part(2, part(1, "\1\2\3\4"))),
+                  part(1, "y") + part(2, part(3, "\x08\x05\x0a\x02\x06\x07")),
+                  part(1, "s") + part(2, part(1, part(1, "a") + part(1, ""))),
+                  part(2, part(2, part(1, "5678")))});
+  int read = 0, refused = 0, overlooked = 0;
+  for (int i = 0; i < 5000; ++i) {
+    std::string changed = full;
+    for (uint64_t left = 1 + random() % 3; left > 0; --left) {
+      const size_t at = random() % changed.size();
+      // Keys stay ASCII.
+      if (random() % 4 == 0)
+        changed.erase(at, random() % 3);
+      else
+        changed[at] = char(random() % (random() % 2 == 0 ? 128 : 32));
+    }
+    CAPTURE(fmt::format("{:?}", changed));
+    const auto ours = parse(strings({changed}), wanted);
+    tensorflow::Example message;
+    if (!message.ParseFromString(changed)) {
+      ++(ours.ok() ? overlooked : refused);
+      continue;
+    }
+    const auto theirs = parse(strings({message.SerializeAsString()}), wanted);
+    REQUIRE(ours.ok() == theirs.ok());
+    if (!ours.ok()) continue;
+    ++read;
+    for (size_t k = 0; k < ours->size(); ++k)
+      expect_close((*ours)[k], (*theirs)[k]);
+  }
+  CHECK(read > 500);
+  // Damage in features that nobody wants is not seen.
+  CHECK(overlooked * 50 < refused);
+}
+
 TEST_CASE("ParseExample and ParseSingleExample take keys elsewhere") {
   const auto first = run_op("ParseExample",
                             {strings({kFull}), strings({}), Tensor::scalar("s"),
