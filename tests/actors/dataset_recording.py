@@ -55,9 +55,9 @@ def strip(graph_def):
     return graph_def
 
 
-def record(cases, folder):
+def record(cases, others, folder):
     """Writes datasets.pb and datasets.txt: what the cases, which make
-    pipelines, give."""
+    pipelines, give. `others` make more of the graph."""
     v1.disable_eager_execution()
     tf.autograph.set_verbosity(0)
     with tf.Graph().as_default() as graph:
@@ -65,6 +65,9 @@ def record(cases, folder):
         for name, make in cases.items():
             with tf.name_scope(name):
                 built[name] = build(make())
+        for make in others:
+            with tf.name_scope(make.__name__):
+                make()
     lines = []
     with v1.Session(graph=graph) as session:
         for name, (init, fetches, runs) in built.items():

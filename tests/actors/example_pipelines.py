@@ -167,3 +167,16 @@ def parse_one_shot():
 def parse_cardinality():
     return {"fetches": [tf.data.experimental.cardinality(
         parsed(batches(7), {"dense": FEATURES["dense"]}))]}
+
+
+def batched_features():
+    """A pipeline over files that its initializer is told; not recorded."""
+    pattern = tf.compat.v1.placeholder(tf.string, [], "pattern")
+    batches_of_files = tf.data.experimental.make_batched_features_dataset(
+        pattern, 4, {"dense": FEATURES["dense"], "some": FEATURES["some"]},
+        num_epochs=1, shuffle=False, reader_num_threads=2, label_key="dense")
+    iterator = tf.compat.v1.data.make_initializable_iterator(batches_of_files)
+    features, labels = iterator.get_next()
+    tf.identity(labels, "labels")
+    tf.identity(features["some"].indices, "indices")
+    tf.identity(features["some"].values, "values")

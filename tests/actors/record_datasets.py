@@ -595,4 +595,5 @@ def optional():
 
 
 if __name__ == "__main__":
-    record(CASES | example_pipelines.CASES, pathlib.Path(sys.argv[1]))
+    record(CASES | example_pipelines.CASES,
+           [example_pipelines.batched_features], pathlib.Path(sys.argv[1]))
