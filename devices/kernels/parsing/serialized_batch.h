@@ -60,14 +60,16 @@ class SerializedBatch {
 // the last; it refuses lists of which only a later piece is packed, features
 // whose first field is unknown, and entries without a key or a value. If an
 // Example is cut between two of its entries, it does not see that the rest is
-// missing. Here all of these are read as protobuf reads them, and what is cut
-// is refused. A context feature without a list is missing, as in an Example,
-// and an empty batch needs no defaults; for TensorFlow both are errors of a
+// missing, and it does not look at an Example at all of which no feature is
+// wanted. Here all of these are read as protobuf reads them, and what is cut is
+// refused. A context feature without a list is missing, as in an Example, and
+// an empty batch needs no defaults; for TensorFlow both are errors of a
 // SequenceExample.
 //
 // Three rules differ from protobuf's. Unknown groups, which were given up
 // before these messages existed, and an entry of two values, which protobuf
 // merges, are damage, as they are for TensorFlow. And keys need not be UTF-8.
+// Damage inside of a feature that nobody wants is not seen, here as there.
 
 // Finds entries of a map that lies in field `container` of a message, and calls
 // store(number, value) with those whose keys the table has, until that is

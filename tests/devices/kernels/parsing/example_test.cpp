@@ -262,6 +262,12 @@ TEST_CASE("an example that is cut between entries is refused") {
   CHECK(parse(strings({whole}), sparse("x", DataType::kInt64)).ok());
 }
 
+TEST_CASE("an example is looked at, even if no feature is wanted") {
+  CHECK(parse(strings({kFull}), {}).ok());
+  expect_error(parse(strings({kFull, "damaged"}), {}), kInvalid,
+               "example 1, 7 bytes which begin with \"damaged\", cannot be");
+}
+
 TEST_CASE("no cut or changed example is read beyond its end") {
   std::mt19937 random(5);
   Wanted wanted =
