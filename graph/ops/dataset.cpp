@@ -58,6 +58,20 @@ void register_sources(OpRegistry& registry) {
       dataset("TensorSliceDataset", {"components: Toutput_types"},
               {"is_files: bool = false", "replicate_on_split: bool = false"},
               kComponentTypes));
+  registry.add(
+      OpDefBuilder("SparseTensorSliceDataset")
+          .inputs({"indices: int64", "values: Tvalues", "dense_shape: int64"})
+          .output("handle: variant")
+          .attr("Tvalues: type")
+          .stateful()
+          .shape(scalar_shape)
+          .work(Work::kNoData));
+  for (const char* name : {"RandomDataset", "ExperimentalRandomDataset"})
+    registry.add(dataset(name, {"seed: int64", "seed2: int64"}, {}));
+  registry.add(
+      dataset("RandomDatasetV2",
+              {"seed: int64", "seed2: int64", "seed_generator: resource"},
+              {"rerandomize_each_iteration: bool = false"}));
   registry.add(dataset("RangeDataset",
                        {"start: int64", "stop: int64", "step: int64"},
                        {"replicate_on_split: bool = false"}));
@@ -83,15 +97,26 @@ void register_rearranging(OpRegistry& registry) {
                  {"batch_size: int64", "padded_shapes: N * int64",
                   "padding_values: Toutput_types", "drop_remainder: bool"},
                  {parallel_copy, "N: int >= 1"}, kComponentTypes));
-  registry.add(of_dataset("UnbatchDataset", {}));
+  for (const char* name : {"UnbatchDataset", "ExperimentalUnbatchDataset"})
+    registry.add(of_dataset(name, {}));
   registry.add(
       of_dataset("WindowDataset", {"size: int64", "shift: int64",
                                    "stride: int64", "drop_remainder: bool"}));
   for (const char* name : {"TakeDataset", "SkipDataset", "RepeatDataset"})
     registry.add(of_dataset(name, {"count: int64"}));
+  registry.add(of_dataset("ShardDataset", {"num_shards: int64", "index: int64"},
+                          {"require_non_empty: bool = false"}));
+  for (const char* name : {"UniqueDataset", "ExperimentalUniqueDataset"})
+    registry.add(of_dataset(name, {}));
   registry.add(of_dataset("ConcatenateDataset", {"another_dataset: variant"}));
   registry.add(
       dataset("ZipDataset", {"input_datasets: N * variant"}, {"N: int >= 1"}));
+  for (const char* name :
+       {"DirectedInterleaveDataset", "ExperimentalDirectedInterleaveDataset"})
+    registry.add(dataset(
+        name,
+        {"selector_input_dataset: variant", "data_input_datasets: N * variant"},
+        {"N: int >= 1", "stop_on_empty_dataset: bool = false"}));
   registry.add(
       of_dataset("PrefetchDataset", {"buffer_size: int64"},
                  {"slack_period: int = 0", "legacy_autotune: bool = true",
@@ -133,12 +158,17 @@ void register_calling(OpRegistry& registry) {
   registry.add(calling("ParallelMapDatasetV2", {"num_parallel_calls: int64"},
                        {inter_op, deterministic, keeps,
                         "use_unbounded_threadpool: bool = false"}));
-  registry.add(calling("MapAndBatchDataset",
-                       {"batch_size: int64", "num_parallel_calls: int64",
-                        "drop_remainder: bool"},
-                       {keeps}));
-  for (const char* name : {"FilterDataset", "TakeWhileDataset"})
+  for (const char* name :
+       {"MapAndBatchDataset", "ExperimentalMapAndBatchDataset"})
+    registry.add(calling(name,
+                         {"batch_size: int64", "num_parallel_calls: int64",
+                          "drop_remainder: bool"},
+                         {keeps}));
+  for (const char* name :
+       {"FilterDataset", "TakeWhileDataset", "ExperimentalTakeWhileDataset"})
     registry.add(calling(name, {}, {}, "predicate: func"));
+  registry.add(calling("ParallelFilterDataset", {"num_parallel_calls: int64"},
+                       {deterministic}, "predicate: func"));
   registry.add(calling("FlatMapDataset", {}, {}));
   registry.add(calling("InterleaveDataset",
                        {"cycle_length: int64", "block_length: int64"}, {}));
@@ -168,12 +198,25 @@ void register_calling(OpRegistry& registry) {
       {"cycle_length: int64", "block_length: int64",
        "buffer_output_elements: int64", "prefetch_input_elements: int64"},
       {deterministic}));
-  registry.add(dataset(
-      "ScanDataset",
-      {"input_dataset: variant", "initial_state: Tstate",
-       "other_arguments: Targuments"},
-      {"f: func", "Tstate: list(type) >= 1", "Targuments: list(type) >= 0",
-       keeps, "use_default_device: bool = true"}));
+  for (const char* name : {"ScanDataset", "ExperimentalScanDataset"})
+    registry.add(dataset(
+        name,
+        {"input_dataset: variant", "initial_state: Tstate",
+         "other_arguments: Targuments"},
+        {"f: func", "Tstate: list(type) >= 1", "Targuments: list(type) >= 0",
+         keeps, "use_default_device: bool = true"}));
+  for (const char* name :
+       {"GroupByWindowDataset", "ExperimentalGroupByWindowDataset"})
+    registry.add(dataset(
+        name,
+        {"input_dataset: variant",
+         "key_func_other_arguments: Tkey_func_other_arguments",
+         "reduce_func_other_arguments: Treduce_func_other_arguments",
+         "window_size_func_other_arguments: Twindow_size_func_other_arguments"},
+        {"key_func: func", "reduce_func: func", "window_size_func: func",
+         "Tkey_func_other_arguments: list(type) >= 0",
+         "Treduce_func_other_arguments: list(type) >= 0",
+         "Twindow_size_func_other_arguments: list(type) >= 0"}));
 }
 
 // Those that parse batches of Examples. A component is a feature, in the order
@@ -243,13 +286,26 @@ void register_passing(OpRegistry& registry) {
       {"optimizations_enabled: string", "optimizations_disabled: string",
        "optimizations_default: string"},
       {configs}));
+  registry.add(of_dataset("RewriteDataset", {"rewrite_name: string"}));
   registry.add(
       of_dataset("FinalizeDataset", {}, {"has_captured_ref: bool = false"}));
-  registry.add(of_dataset("AssertNextDataset", {"transformations: string"}));
-  registry.add(of_dataset("PrivateThreadPoolDataset", {"num_threads: int64"}));
-  registry.add(of_dataset("MaxIntraOpParallelismDataset",
-                          {"max_intra_op_parallelism: int64"}));
-  registry.add(of_dataset("NonSerializableDataset", {}));
+  for (const std::string older : {"", "Experimental"}) {
+    registry.add(
+        of_dataset(older + "AssertNextDataset", {"transformations: string"}));
+    registry.add(
+        of_dataset(older + "PrivateThreadPoolDataset", {"num_threads: int64"}));
+    registry.add(of_dataset(older + "MaxIntraOpParallelismDataset",
+                            {"max_intra_op_parallelism: int64"}));
+    registry.add(of_dataset(older + "NonSerializableDataset", {}));
+  }
+}
+
+// Those that look at the elements, which they pass on.
+void register_checking(OpRegistry& registry) {
+  registry.add(of_dataset("AssertCardinalityDataset", {"cardinality: int64"}));
+  for (const char* name :
+       {"IgnoreErrorsDataset", "ExperimentalIgnoreErrorsDataset"})
+    registry.add(of_dataset(name, {}, {"log_warning: bool = false"}));
 }
 
 }  // namespace
@@ -262,6 +318,7 @@ void register_dataset_ops(OpRegistry& registry) {
   register_parsing(registry);
   register_files(registry);
   register_passing(registry);
+  register_checking(registry);
   register_dataset_iterator_ops(registry);
 }
 

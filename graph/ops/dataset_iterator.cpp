@@ -165,12 +165,14 @@ void register_dataset_iterator_ops(OpRegistry& registry) {
           .attrs({kElementTypes, kElementShapes, "metadata: string = ''"})
           .stateful()
           .shape(element_shapes));
-  registry.add(OpDefBuilder("DatasetCardinality")
-                   .input("input_dataset: variant")
-                   .output("cardinality: int64")
-                   .attr("cardinality_options: string = ''")
-                   .stateful()
-                   .shape(scalar_shape));
+  for (const char* name :
+       {"DatasetCardinality", "ExperimentalDatasetCardinality"})
+    registry.add(OpDefBuilder(name)
+                     .input("input_dataset: variant")
+                     .output("cardinality: int64")
+                     .attr("cardinality_options: string = ''")
+                     .stateful()
+                     .shape(scalar_shape));
 }
 
 }  // namespace tagflow::graph

@@ -7,8 +7,60 @@ import numpy as np
 import tensorflow as tf
 
 v1 = tf.compat.v1
+Dataset = tf.data.Dataset
+CASES = {}
 # Elements to record, of those without an end.
 MOST = 12
+
+
+def case(make):
+    CASES[make.__name__] = make
+    return make
+
+
+def numbers(n):
+    return Dataset.range(n)
+
+
+def twice(x):
+    return x * 2
+
+
+def is_even(x):
+    return tf.equal(x % 2, 0)
+
+
+def is_small(x):
+    return x < 100
+
+
+def to_range(x):
+    return Dataset.range(x)
+
+
+def raw(op, dataset, shape=(), **arguments):
+    """An op of tf.raw_ops on a dataset of numbers, as a dataset of those."""
+    handle = getattr(tf.raw_ops, op)(
+        input_dataset=dataset._variant_tensor, output_types=[tf.int64],
+        output_shapes=[shape], **arguments)
+    return tf.data.experimental.from_variant(
+        handle, tf.TensorSpec(shape, tf.int64))
+
+
+def concrete(function):
+    return tf.function(function).get_concrete_function(
+        tf.TensorSpec([], tf.int64))
+
+
+def int64(value):
+    return tf.constant(value, tf.int64)
+
+
+def failing(*where):
+    """Numbers up to 8, of which some fail."""
+    return numbers(8).map(lambda x: tf.cast(tf.debugging.check_numerics(
+        tf.reduce_prod([1.0 / tf.cast(x - w, tf.float32) for w in where]),
+        "one is infinite") * 0.0, tf.int64) + x)
 
 
 def text(kind, value):

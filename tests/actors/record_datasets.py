@@ -18,55 +18,11 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
 import tensorflow as tf
 
+import dataset_choices
 import example_pipelines
-from dataset_recording import record
-
-v1 = tf.compat.v1
-Dataset = tf.data.Dataset
-CASES = {}
-
-
-def case(make):
-    CASES[make.__name__] = make
-    return make
-
-
-def numbers(n):
-    return Dataset.range(n)
-
-
-def twice(x):
-    return x * 2
-
-
-def is_even(x):
-    return tf.equal(x % 2, 0)
-
-
-def is_small(x):
-    return x < 100
-
-
-def to_range(x):
-    return Dataset.range(x)
-
-
-def raw(op, dataset, shape=(), **arguments):
-    """An op of tf.raw_ops on a dataset of numbers, as a dataset of those."""
-    handle = getattr(tf.raw_ops, op)(
-        input_dataset=dataset._variant_tensor, output_types=[tf.int64],
-        output_shapes=[shape], **arguments)
-    return tf.data.experimental.from_variant(
-        handle, tf.TensorSpec(shape, tf.int64))
-
-
-def concrete(function):
-    return tf.function(function).get_concrete_function(
-        tf.TensorSpec([], tf.int64))
-
-
-def int64(value):
-    return tf.constant(value, tf.int64)
+from dataset_recording import (CASES, Dataset, case, concrete, failing, int64,
+                               is_even, is_small, numbers, raw, record,
+                               to_range, twice, v1)
 
 
 @case
@@ -140,13 +96,6 @@ def map_loop():
     return numbers(6).map(lambda n: tf.while_loop(
         lambda i, a: i < n, lambda i, a: (i + 1, a + i),
         (tf.constant(0, tf.int64), tf.constant(0, tf.int64)))[1])
-
-
-def failing(*where):
-    """Numbers up to 8, of which some fail."""
-    return numbers(8).map(lambda x: tf.cast(tf.debugging.check_numerics(
-        tf.reduce_prod([1.0 / tf.cast(x - w, tf.float32) for w in where]),
-        "one is infinite") * 0.0, tf.int64) + x)
 
 
 @case

@@ -1,7 +1,9 @@
 // Datasets that pass elements on by their number: TakeDataset, SkipDataset,
-// RepeatDataset, ConcatenateDataset, ZipDataset; and those that pass on all of
-// them, since they only say how others run.
+// ShardDataset, RepeatDataset, ConcatenateDataset, ZipDataset; and those that
+// pass on all of them, since they only say how others run.
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 #include "devices/kernels/dataset/dataset.h"
 
@@ -48,31 +50,46 @@ Result<DatasetParts> take_dataset(const DatasetArgs& args) {
       input->spec().types};
 }
 
-class SkipStage final : public Stage {
+// A part of a stage, which leaves out elements of its input.
+class Skipping {
  public:
-  SkipStage(Segment& segment, StagePtr input, int64_t count)
-      : segment_(segment),
-        input_(std::move(input)),
-        count_(count),
-        left_(count) {}
+  Skipping(Segment& segment, Stage& input, int64_t count)
+      : segment_(segment), input_(input), count_(count), left_(count) {}
 
-  Progress next(Pull& pull) override {
+  void begin(int64_t count) { left_ = count_ = count; }
+  // kElement: that many are left out, and input is next.
+  Progress run(Pull& pull) {
     while (left_ > 0) {
       if (!segment_.take_turn()) return Progress::kWait;
-      const Progress progress = input_->next(pull);
+      const Progress progress = input_.next(pull);
       // After an error it begins anew, as TensorFlow does.
       if (progress == Progress::kFailed) left_ = count_;
       if (progress != Progress::kElement) return progress;
       --left_;
     }
-    return left_ < 0 ? Progress::kEnd : input_->next(pull);
+    return left_ < 0 ? Progress::kEnd : Progress::kElement;
   }
 
  private:
   Segment& segment_;
-  const StagePtr input_;
-  const int64_t count_;
+  Stage& input_;
+  int64_t count_;
   int64_t left_;  // negative: all
+};
+
+class SkipStage final : public Stage {
+ public:
+  SkipStage(Segment& segment, StagePtr input, int64_t count)
+      : input_(std::move(input)), skipping_(segment, *input_, count) {}
+
+  Progress next(Pull& pull) override {
+    const Progress skipped = skipping_.run(pull);
+    return skipped == Progress::kElement ? input_->next(pull) : skipped;
+  }
+
+ private:
+  const StagePtr input_;
+  Skipping skipping_;
 };
 
 Result<DatasetParts> skip_dataset(const DatasetArgs& args) {
@@ -89,6 +106,90 @@ Result<DatasetParts> skip_dataset(const DatasetArgs& args) {
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
         return StagePtr(
             std::make_unique<SkipStage>(segment, std::move(stage), count));
+      },
+      input->spec().types};
+}
+
+// --- Shard ------------------------------------------------------------------
+
+struct ShardSpec {
+  int64_t shards = 1;
+  int64_t index = 0;
+  bool require_non_empty = false;  // each shard must have an element
+};
+
+class ShardStage final : public Stage {
+ public:
+  ShardStage(Segment& segment, const Dataset& dataset, StagePtr input,
+             const ShardSpec& spec)
+      : dataset_(&dataset),
+        spec_(spec),
+        input_(std::move(input)),
+        skipping_(segment, *input_, spec.index),
+        checks_(spec.require_non_empty) {}
+
+  Progress next(Pull& pull) override {
+    if (!first_) {
+      const Progress skipped = skipping_.run(pull);
+      if (skipped != Progress::kElement) return skipped;
+      const Progress progress = input_->next(pull);
+      skipping_.begin(progress == Progress::kElement ? spec_.shards - 1 : 0);
+      if (progress != Progress::kElement || !checks_) return progress;
+      first_ = std::move(pull.element);
+      skipping_.begin(spec_.shards - 1 - spec_.index);
+    }
+    const Progress skipped = skipping_.run(pull);
+    if (skipped == Progress::kWait) return skipped;
+    Element first = *std::exchange(first_, std::nullopt);
+    checks_ = false;
+    skipping_.begin(skipped == Progress::kElement ? spec_.index
+                                                  : spec_.shards - 1);
+    if (skipped == Progress::kElement) return pull.give(std::move(first));
+    if (skipped == Progress::kFailed) return skipped;
+    return pull.fail(invalid_argument(
+        "{}there are fewer elements than the {} shards, each of which must "
+        "have one",
+        dataset_->prefix(), spec_.shards));
+  }
+
+ private:
+  const DatasetRef dataset_;
+  const ShardSpec spec_;
+  const StagePtr input_;
+  Skipping skipping_;
+  bool checks_;                   // that all shards have an element
+  std::optional<Element> first_;  // is given after that
+};
+
+Result<DatasetParts> shard_dataset(const DatasetArgs& args) {
+  // What TensorFlow replaces when it distributes a dataset.
+  constexpr int64_t kHint = -1;
+  TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
+  ShardSpec spec;
+  TAGFLOW_ASSIGN(spec.shards, args.number(1, "num_shards"));
+  if (spec.shards == kHint)
+    return error(Code::kFailedPrecondition,
+                 "[{}] num_shards is -1, a hint for a strategy of TensorFlow "
+                 "that distributes the dataset, but none has replaced it",
+                 args.context().node().op());
+  if (spec.shards < 1)
+    return args.context().fail("num_shards must be positive, but is {}",
+                               spec.shards);
+  TAGFLOW_ASSIGN(spec.index, args.number(2, "index"));
+  if (spec.index < 0 || spec.index >= spec.shards)
+    return args.context().fail("index must be from 0 to {}, but is {}",
+                               spec.shards - 1, spec.index);
+  spec.require_non_empty = args.attr("require_non_empty", false);
+  int64_t cardinality = input->cardinality();
+  if (cardinality >= 0)
+    cardinality = cardinality / spec.shards +
+                  (spec.index < cardinality % spec.shards ? 1 : 0);
+  return DatasetParts{
+      cardinality,
+      [=](Segment& segment, const Dataset& self) -> Result<StagePtr> {
+        TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
+        return StagePtr(std::make_unique<ShardStage>(segment, self,
+                                                     std::move(stage), spec));
       },
       input->spec().types};
 }
@@ -250,11 +351,8 @@ Result<DatasetParts> zip_dataset(const DatasetArgs& args) {
   return DatasetParts{
       cardinality,
       [inputs](Segment& segment, const Dataset&) -> Result<StagePtr> {
-        std::vector<StagePtr> stages;
-        for (const DatasetRef& input : inputs) {
-          TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
-          stages.push_back(std::move(stage));
-        }
+        TAGFLOW_ASSIGN(std::vector<StagePtr> stages,
+                       start_all(inputs, segment));
         return StagePtr(std::make_unique<ZipStage>(std::move(stages)));
       },
       std::move(types)};
@@ -275,14 +373,18 @@ Result<DatasetParts> same_dataset(const DatasetArgs& args) {
 void register_dataset_counting_kernels(KernelRegistry& registry) {
   add_dataset(registry, "TakeDataset", take_dataset);
   add_dataset(registry, "SkipDataset", skip_dataset);
+  add_dataset(registry, "ShardDataset", shard_dataset);
   add_dataset(registry, "RepeatDataset", repeat_dataset);
   add_dataset(registry, "ConcatenateDataset", concatenate_dataset);
   add_dataset(registry, "ZipDataset", zip_dataset);
   for (const char* op :
        {"OptionsDataset", "ModelDataset", "OptimizeDataset",
-        "OptimizeDatasetV2", "FinalizeDataset", "AssertNextDataset",
-        "PrivateThreadPoolDataset", "MaxIntraOpParallelismDataset",
-        "NonSerializableDataset"})
+        "OptimizeDatasetV2", "RewriteDataset", "FinalizeDataset",
+        "AssertNextDataset", "PrivateThreadPoolDataset",
+        "MaxIntraOpParallelismDataset", "NonSerializableDataset",
+        "ExperimentalAssertNextDataset", "ExperimentalPrivateThreadPoolDataset",
+        "ExperimentalMaxIntraOpParallelismDataset",
+        "ExperimentalNonSerializableDataset"})
     add_dataset(registry, op, same_dataset);
 }
 

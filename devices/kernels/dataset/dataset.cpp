@@ -66,6 +66,16 @@ Result<StagePtr> Dataset::start(Segment& segment) const {
   return stage;
 }
 
+Result<std::vector<StagePtr>> start_all(const std::vector<DatasetRef>& datasets,
+                                        Segment& segment) {
+  std::vector<StagePtr> stages;
+  for (const DatasetRef& dataset : datasets) {
+    TAGFLOW_ASSIGN(StagePtr stage, dataset->start(segment));
+    stages.push_back(std::move(stage));
+  }
+  return stages;
+}
+
 Result<DatasetRef> dataset_of(const Tensor& tensor, std::string_view what) {
   if (tensor.dtype() != DataType::kVariant || tensor.num_elements() != 1)
     return invalid_argument("{} must be a dataset, not {}", what,
@@ -119,9 +129,6 @@ class DatasetKernel final : public CheapKernel {
     if (auto shapes = info.attr<std::vector<PartialShape>>("output_shapes");
         shapes.ok())
       spec_.shapes = *std::move(shapes);
-    // Only readers of files have no such attributes.
-    if (spec_.types.empty())
-      spec_ = {{DataType::kString}, {PartialShape::scalar()}};
   }
 
   Status compute(KernelContext& context) const override {
@@ -132,12 +139,14 @@ class DatasetKernel final : public CheapKernel {
                    "the other",
                    context.node().op(), Dataset::kMostDepth);
     TAGFLOW_ASSIGN(DatasetParts parts, make_(DatasetArgs(context)));
-    if (parts.types && *parts.types != spec_.types)
+    ElementSpec spec = spec_;
+    if (spec.types.empty() && parts.types) spec = {*parts.types, parts.shapes};
+    if (parts.types && *parts.types != spec.types)
       return context.fail(
           "elements have components of types {}, but output_types are {}",
-          type_names(*parts.types), type_names(spec_.types));
+          type_names(*parts.types), type_names(spec.types));
     return new_value_output<Dataset>(context, 0, context.node().op(),
-                                     context.node().name(), spec_,
+                                     context.node().name(), std::move(spec),
                                      std::move(parts), depth)
         .status();
   }
@@ -193,11 +202,11 @@ int DatasetArgs::list_size(std::string_view name) const {
   return int(attr<std::vector<DataType>>(name, {}).size());
 }
 
-Result<CapturedFunction> DatasetArgs::function(std::string_view attr,
-                                               int first) const {
+Result<CapturedFunction> DatasetArgs::function(std::string_view attr, int first,
+                                               std::string_view types) const {
   TAGFLOW_ASSIGN(FunctionRef function, context_.node().attr<FunctionRef>(attr));
   const auto captured =
-      context_.inputs().subspan(size_t(first), size_t(list_size("Targuments")));
+      context_.inputs().subspan(size_t(first), size_t(list_size(types)));
   return CapturedFunction{std::move(function),
                           {captured.begin(), captured.end()}};
 }

@@ -28,6 +28,8 @@ struct DatasetParts {
   std::function<Result<StagePtr>(Segment&, const Dataset&)> start;
   // The types of the components, unless a function gives them.
   std::optional<std::vector<DataType>> types = {};
+  // Their shapes, if the node has no attributes of types and shapes.
+  std::vector<PartialShape> shapes = {};
 };
 
 // The types and shapes of a dataset's components.
@@ -83,6 +85,10 @@ class Dataset final : public VariantValue {
 
 using DatasetRef = Ref<const Dataset>;
 
+// Stages of all of them, or the first error.
+Result<std::vector<StagePtr>> start_all(const std::vector<DatasetRef>& datasets,
+                                        Segment& segment);
+
 // The dataset of a tensor; InvalidArgument, with `what`, if it is none.
 Result<DatasetRef> dataset_of(const Tensor& tensor, std::string_view what);
 
@@ -119,8 +125,11 @@ class DatasetArgs {
   }
   // The length of an attribute that is a list of types.
   int list_size(std::string_view name) const;
-  // The function of an attribute, and its captured inputs from `first` on.
-  Result<CapturedFunction> function(std::string_view attr, int first) const;
+  // The function of an attribute, and its captured inputs from `first` on,
+  // whose types are the attribute `types`.
+  Result<CapturedFunction> function(
+      std::string_view attr, int first,
+      std::string_view types = "Targuments") const;
 
  private:
   const KernelContext& context_;

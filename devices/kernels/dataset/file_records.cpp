@@ -125,7 +125,8 @@ Result<DatasetParts> file_records(const DatasetArgs& args,
       [=](Segment&, const Dataset& self) -> Result<StagePtr> {
         return StagePtr(std::make_unique<FileRecordStage>(self, files, spec));
       },
-      std::vector{DataType::kString}};
+      std::vector{DataType::kString},
+      {PartialShape::scalar()}};
 }
 
 Result<checkpoint::Compression> compression_input(const DatasetArgs& args,

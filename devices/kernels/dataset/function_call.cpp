@@ -42,7 +42,7 @@ Status StageFunction::check_gives(size_t first,
       function_->function.name);
 }
 
-CallPtr StageFunction::call(Element args) const {
+CallPtr StageFunction::operator()(Element args) const {
   auto call = std::make_shared<OpenCall>();
   args.insert(args.end(), function_->captured.begin(),
               function_->captured.end());
@@ -69,7 +69,7 @@ Progress CallEach::next(Pull& pull, bool* was_called, Element* argument) {
     const Progress progress = input_->next(pull);
     if (progress != Progress::kElement) return progress;
     if (argument != nullptr) argument_ = pull.element;
-    call_ = function_.call(std::move(pull.element));
+    call_ = function_(std::move(pull.element));
   }
   if (!call_->is_done()) return Progress::kWait;
   const CallPtr call = std::exchange(call_, nullptr);
@@ -78,6 +78,45 @@ Progress CallEach::next(Pull& pull, bool* was_called, Element* argument) {
   Result<Element> answer = call->take();
   if (!answer.ok()) return pull.fail(std::move(answer).status());
   return pull.give(*std::move(answer));
+}
+
+Progress ParallelCalls::next(Pull& pull, bool* was_called, Element* argument) {
+  while (!is_over_ && open_.size() < most_) {
+    if (!segment_.take_turn()) break;
+    const Progress progress = input_->next(pull);
+    if (progress == Progress::kWait) break;
+    if (progress == Progress::kEnd) {
+      is_over_ = true;
+    } else if (progress == Progress::kFailed) {
+      open_.push_back({nullptr, std::move(pull.error), {}});
+    } else {
+      Element kept;
+      if (argument != nullptr) kept = pull.element;
+      open_.push_back({call_(std::move(pull.element)), {}, std::move(kept)});
+    }
+  }
+  if (open_.empty()) return is_over_ ? Progress::kEnd : Progress::kWait;
+  Open& first = open_.front();
+  if (first.call != nullptr && !first.call->is_done()) return Progress::kWait;
+  Open done = std::move(first);
+  open_.pop_front();
+  if (done.call == nullptr) return pull.fail(std::move(done.error));
+  if (argument != nullptr) *argument = std::move(done.argument);
+  *was_called = true;
+  Result<Element> answer = done.call->take();
+  if (!answer.ok()) return pull.fail(std::move(answer).status());
+  return pull.give(*std::move(answer));
+}
+
+Result<DatasetRef> dataset_result(const Element& results,
+                                  const ElementSpec& spec) {
+  if (results.size() != 1)
+    return invalid_argument("the function must return one dataset");
+  TAGFLOW_ASSIGN(DatasetRef dataset,
+                 dataset_of(results[0], "the result of the function"));
+  if (dataset->spec().types != spec.types)
+    return spec.check(dataset->spec(), dataset->describe());
+  return dataset;
 }
 
 Result<bool> predicate_of(const Element& result) {

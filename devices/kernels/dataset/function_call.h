@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,6 +36,8 @@ class OpenCall {
 };
 
 using CallPtr = std::shared_ptr<OpenCall>;
+// Starts what is computed of an element.
+using StartCall = std::function<CallPtr(Element)>;
 
 // A function that a stage calls. The stage's dataset owns the CapturedFunction.
 class StageFunction {
@@ -45,7 +49,7 @@ class StageFunction {
                                     const CapturedFunction& function,
                                     size_t num_args);
   // Starts a call; the captured values follow `args`.
-  CallPtr call(Element args) const;
+  CallPtr operator()(Element args) const;
   // InvalidArgument unless the results, from `first` on, are of these types.
   Status check_gives(size_t first, const std::vector<DataType>& types) const;
 
@@ -74,6 +78,39 @@ class CallEach {
   CallPtr call_;  // null: none is open
 };
 
+// As CallEach, but up to `most` calls are open at once. The answers come in the
+// order of the elements.
+class ParallelCalls {
+ public:
+  // The segment outlives it.
+  ParallelCalls(Segment& segment, StagePtr input, StartCall call, size_t most)
+      : segment_(segment),
+        input_(std::move(input)),
+        call_(std::move(call)),
+        most_(most) {}
+
+  // As CallEach::next(). REQUIRES: `argument` is always given, or never.
+  Progress next(Pull& pull, bool* was_called, Element* argument = nullptr);
+
+ private:
+  struct Open {
+    CallPtr call;  // null: the input failed
+    Status error;
+    Element argument;
+  };
+
+  Segment& segment_;
+  StagePtr input_;
+  StartCall call_;
+  size_t most_;
+  std::deque<Open> open_;  // in the order of their elements
+  bool is_over_ = false;   // the input
+};
+
+// The dataset that a function returned. InvalidArgument if it is none, or one
+// of elements of other types.
+Result<DatasetRef> dataset_result(const Element& results,
+                                  const ElementSpec& spec);
 // The bool that a predicate returned. InvalidArgument if it is none.
 Result<bool> predicate_of(const Element& result);
 

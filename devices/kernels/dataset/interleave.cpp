@@ -24,18 +24,9 @@ class Stream {
       failed_ = std::move(answer).status();
       return;
     }
-    if (answer->size() != 1) {
-      failed_ = invalid_argument("the function must return one dataset");
-      return;
-    }
-    Result<DatasetRef> dataset =
-        dataset_of((*answer)[0], "the result of the function");
+    Result<DatasetRef> dataset = dataset_result(*answer, spec);
     if (!dataset.ok()) {
       failed_ = std::move(dataset).status();
-      return;
-    }
-    if ((*dataset)->spec().types != spec.types) {
-      failed_ = spec.check((*dataset)->spec(), (*dataset)->describe());
       return;
     }
     auto start = [dataset = *std::move(dataset)](Segment& its) {
@@ -148,7 +139,7 @@ class InterleaveStage final : public Stage {
     else if (progress == Progress::kFailed)
       coming_.emplace_back(std::move(pull.error));
     else if (progress == Progress::kElement)
-      coming_.emplace_back(function_.call(std::move(pull.element)),
+      coming_.emplace_back(function_(std::move(pull.element)),
                            size_t(spec_.ahead));
     return progress;
   }

@@ -70,7 +70,7 @@ class FactoryStage final : public Stage {
 
   Progress next(Pull& pull) override {
     if (stage_ != nullptr) return stage_->next(pull);
-    if (call_ == nullptr) call_ = function_.call({});
+    if (call_ == nullptr) call_ = function_({});
     if (!call_->is_done()) return Progress::kWait;
     Status status = start(std::exchange(call_, nullptr)->take());
     if (!status.ok())

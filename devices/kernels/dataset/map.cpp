@@ -1,10 +1,11 @@
 // Datasets that call a function for each element: MapDataset,
-// ParallelMapDataset, FilterDataset, TakeWhileDataset and ScanDataset.
+// ParallelMapDataset, FilterDataset, ParallelFilterDataset, TakeWhileDataset
+// and ScanDataset.
 #include "devices/kernels/dataset/map.h"
 
 #include <algorithm>
-#include <deque>
 #include <iterator>
+#include <optional>
 
 namespace tagflow::devices {
 
@@ -27,24 +28,28 @@ Progress failed_call(Pull& pull, const Dataset& dataset,
 
 // --- Map --------------------------------------------------------------------
 
+// Calls is CallEach or ParallelCalls.
+template <class Calls>
 class MapStage final : public Stage {
  public:
-  MapStage(const Dataset& dataset, CallEach calls, bool keeps_cardinality)
+  MapStage(const Dataset& dataset, Calls calls, bool keeps_cardinality)
       : dataset_(&dataset),
         calls_(std::move(calls)),
         keeps_cardinality_(keeps_cardinality) {}
 
   Progress next(Pull& pull) override {
+    if (!calls_) return Progress::kEnd;
     bool was_called = false;
-    const Progress progress = calls_.next(pull, &was_called);
-    return progress == Progress::kFailed && was_called
-               ? failed_call(pull, *dataset_, keeps_cardinality_)
-               : progress;
+    Progress progress = calls_->next(pull, &was_called);
+    if (progress == Progress::kFailed && was_called)
+      progress = failed_call(pull, *dataset_, keeps_cardinality_);
+    if (progress == Progress::kEnd) calls_.reset();
+    return progress;
   }
 
  private:
   const DatasetRef dataset_;
-  CallEach calls_;
+  std::optional<Calls> calls_;  // none: it is over
   const bool keeps_cardinality_;
 };
 
@@ -60,66 +65,10 @@ Result<DatasetParts> map_dataset(const DatasetArgs& args) {
             StageFunction::make(segment, function, input->spec().types.size()));
         TAGFLOW_RETURN_IF_ERROR(calls.check_gives(0, self.spec().types));
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
-        return StagePtr(std::make_unique<MapStage>(
+        return StagePtr(std::make_unique<MapStage<CallEach>>(
             self, CallEach(std::move(stage), std::move(calls)), keeps));
       }};
 }
-
-class ParallelMapStage final : public Stage {
- public:
-  ParallelMapStage(Segment& segment, const Dataset& dataset, StagePtr input,
-                   StartCall call, size_t most, bool keeps_cardinality)
-      : segment_(segment),
-        dataset_(&dataset),
-        input_(std::move(input)),
-        call_(std::move(call)),
-        most_(most),
-        keeps_cardinality_(keeps_cardinality) {}
-
-  Progress next(Pull& pull) override {
-    while (!is_over_ && open_.size() < most_) {
-      if (!segment_.take_turn()) break;
-      const Progress progress = input_->next(pull);
-      if (progress == Progress::kWait) break;
-      if (progress == Progress::kEnd)
-        is_over_ = true;
-      else if (progress == Progress::kFailed)
-        open_.push_back({nullptr, std::move(pull.error)});
-      else
-        open_.push_back({call_(std::move(pull.element)), {}});
-    }
-    if (open_.empty()) return is_over_ ? Progress::kEnd : Progress::kWait;
-    Open& first = open_.front();
-    if (first.call != nullptr && !first.call->is_done()) return Progress::kWait;
-    const Open done = std::move(first);
-    open_.pop_front();
-    if (done.call == nullptr) return pull.fail(done.error);
-    Result<Element> answer = done.call->take();
-    if (answer.ok()) return pull.give(*std::move(answer));
-    (void)pull.fail(std::move(answer).status());
-    const Progress failed = failed_call(pull, *dataset_, keeps_cardinality_);
-    if (failed == Progress::kEnd) {
-      is_over_ = true;
-      open_.clear();
-    }
-    return failed;
-  }
-
- private:
-  struct Open {
-    CallPtr call;  // null: the input failed
-    Status error;
-  };
-
-  Segment& segment_;
-  const DatasetRef dataset_;
-  const StagePtr input_;
-  const StartCall call_;
-  const size_t most_;
-  const bool keeps_cardinality_;
-  std::deque<Open> open_;  // in the order of their elements
-  bool is_over_ = false;
-};
 
 Result<DatasetParts> parallel_map_dataset(const DatasetArgs& args) {
   TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
@@ -137,16 +86,23 @@ Result<DatasetParts> parallel_map_dataset(const DatasetArgs& args) {
 
 // --- Predicates -------------------------------------------------------------
 
-// Passes on elements for which a predicate is true. The first other one is left
-// out, or it is the end.
+struct PredicateSpec {
+  int64_t calls = 0;  // open at once, as of parallel_calls(); 0: one by one
+  // The first element for which it is false is the end; otherwise all of them
+  // are left out.
+  bool ends_at_false = false;
+};
+
+// Passes on elements for which a predicate is true.
+template <class Calls>
 class PredicateStage final : public Stage {
  public:
-  PredicateStage(Segment& segment, const Dataset& dataset, CallEach calls,
-                 bool ends_at_false)
+  PredicateStage(Segment& segment, const Dataset& dataset, Calls calls,
+                 const PredicateSpec& spec)
       : segment_(segment),
         dataset_(&dataset),
         calls_(std::move(calls)),
-        ends_at_false_(ends_at_false) {}
+        spec_(spec) {}
 
   Progress next(Pull& pull) override {
     while (!is_over_) {
@@ -154,15 +110,18 @@ class PredicateStage final : public Stage {
       Element element;
       bool was_called = false;
       const Progress progress = calls_.next(pull, &was_called, &element);
-      if (progress == Progress::kFailed && was_called)
+      if (progress == Progress::kFailed && was_called) {
+        // As in TensorFlow, only calls one by one may end a run like the end.
+        if (spec_.calls != 0) return failed_call(pull, *dataset_, true);
         pull.error = std::move(pull.error).with_prefix(dataset_->prefix());
+      }
       if (progress != Progress::kElement) return progress;
       Result<bool> passes = predicate_of(pull.element);
       if (!passes.ok())
         return pull.fail(
             std::move(passes).status().with_prefix(dataset_->prefix()));
       if (*passes) return pull.give(std::move(element));
-      is_over_ = ends_at_false_;
+      is_over_ = spec_.ends_at_false;
     }
     return Progress::kEnd;
   }
@@ -170,13 +129,13 @@ class PredicateStage final : public Stage {
  private:
   Segment& segment_;
   const DatasetRef dataset_;
-  CallEach calls_;
-  const bool ends_at_false_;
+  Calls calls_;
+  const PredicateSpec spec_;
   bool is_over_ = false;
 };
 
-template <bool kEndsAtFalse>
-Result<DatasetParts> predicate_dataset(const DatasetArgs& args) {
+Result<DatasetParts> passing(const DatasetArgs& args,
+                             const PredicateSpec& spec) {
   TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
   TAGFLOW_ASSIGN(const CapturedFunction function,
                  args.function("predicate", 1));
@@ -187,11 +146,31 @@ Result<DatasetParts> predicate_dataset(const DatasetArgs& args) {
             StageFunction calls,
             StageFunction::make(segment, function, input->spec().types.size()));
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
-        return StagePtr(std::make_unique<PredicateStage>(
-            segment, self, CallEach(std::move(stage), std::move(calls)),
-            kEndsAtFalse));
+        if (spec.calls == 0)
+          return StagePtr(std::make_unique<PredicateStage<CallEach>>(
+              segment, self, CallEach(std::move(stage), std::move(calls)),
+              spec));
+        return StagePtr(std::make_unique<PredicateStage<ParallelCalls>>(
+            segment, self,
+            ParallelCalls(segment, std::move(stage), std::move(calls),
+                          size_t(segment.pipeline().open_calls(spec.calls))),
+            spec));
       },
       input->spec().types};
+}
+
+Result<DatasetParts> filter_dataset(const DatasetArgs& args) {
+  return passing(args, {});
+}
+
+Result<DatasetParts> take_while_dataset(const DatasetArgs& args) {
+  return passing(args, {.ends_at_false = true});
+}
+
+Result<DatasetParts> parallel_filter_dataset(const DatasetArgs& args) {
+  PredicateSpec spec;
+  TAGFLOW_ASSIGN(spec.calls, args.parallel_calls(args.from_end(1)));
+  return passing(args, spec);
 }
 
 // --- Scan -------------------------------------------------------------------
@@ -212,7 +191,7 @@ class ScanStage final : public Stage {
       if (progress != Progress::kElement) return progress;
       Element args = state_;
       std::ranges::move(pull.element, std::back_inserter(args));
-      call_ = function_.call(std::move(args));
+      call_ = function_(std::move(args));
     }
     if (!call_->is_done()) return Progress::kWait;
     Result<Element> answer = std::exchange(call_, nullptr)->take();
@@ -272,27 +251,29 @@ Result<StagePtr> parallel_map(Segment& segment, const Dataset& self,
       StageFunction stage_function,
       StageFunction::make(segment, function, elements.spec().types.size()));
   TAGFLOW_RETURN_IF_ERROR(stage_function.check_gives(0, self.spec().types));
-  const auto call = [stage_function = std::move(stage_function)](Element args) {
-    return stage_function.call(std::move(args));
-  };
-  return parallel_calls(segment, self, std::move(input), call, calls,
-                        keeps_cardinality);
+  return parallel_calls(segment, self, std::move(input),
+                        std::move(stage_function), calls, keeps_cardinality);
 }
 
 StagePtr parallel_calls(Segment& segment, const Dataset& self, StagePtr input,
                         StartCall call, int64_t calls, bool keeps_cardinality) {
-  return std::make_unique<ParallelMapStage>(
-      segment, self, std::move(input), std::move(call),
-      size_t(segment.pipeline().open_calls(calls)), keeps_cardinality);
+  return std::make_unique<MapStage<ParallelCalls>>(
+      self,
+      ParallelCalls(segment, std::move(input), std::move(call),
+                    size_t(segment.pipeline().open_calls(calls))),
+      keeps_cardinality);
 }
 
 void register_dataset_map_kernels(KernelRegistry& registry) {
   add_dataset(registry, "MapDataset", map_dataset);
   add_dataset(registry, "ParallelMapDataset", parallel_map_dataset);
   add_dataset(registry, "ParallelMapDatasetV2", parallel_map_dataset);
-  add_dataset(registry, "FilterDataset", predicate_dataset<false>);
-  add_dataset(registry, "TakeWhileDataset", predicate_dataset<true>);
-  add_dataset(registry, "ScanDataset", scan_dataset);
+  add_dataset(registry, "FilterDataset", filter_dataset);
+  add_dataset(registry, "ParallelFilterDataset", parallel_filter_dataset);
+  for (const char* op : {"TakeWhileDataset", "ExperimentalTakeWhileDataset"})
+    add_dataset(registry, op, take_while_dataset);
+  for (const char* op : {"ScanDataset", "ExperimentalScanDataset"})
+    add_dataset(registry, op, scan_dataset);
 }
 
 }  // namespace tagflow::devices

@@ -1,8 +1,6 @@
 // Parallel calls of a function on the elements of a dataset.
 #pragma once
 
-#include <functional>
-
 #include "devices/kernels/dataset/function_call.h"
 
 namespace tagflow::devices {
@@ -16,9 +14,6 @@ Result<StagePtr> parallel_map(Segment& segment, const Dataset& self,
                               StagePtr input, const Dataset& elements,
                               const CapturedFunction& function, int64_t calls,
                               bool keeps_cardinality);
-
-// Starts what is computed of an element. It wakes the segment when it is done.
-using StartCall = std::function<CallPtr(Element)>;
 
 // As parallel_map(), of calls of any kind.
 StagePtr parallel_calls(Segment& segment, const Dataset& self, StagePtr input,

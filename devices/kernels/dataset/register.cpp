@@ -5,10 +5,13 @@ class KernelRegistry;
 
 void register_dataset_source_kernels(KernelRegistry& registry);
 void register_dataset_counting_kernels(KernelRegistry& registry);
+void register_dataset_checking_kernels(KernelRegistry& registry);
 void register_dataset_batch_kernels(KernelRegistry& registry);
 void register_dataset_padded_batch_kernels(KernelRegistry& registry);
+void register_dataset_window_kernels(KernelRegistry& registry);
 void register_dataset_map_kernels(KernelRegistry& registry);
 void register_dataset_interleave_kernels(KernelRegistry& registry);
+void register_dataset_directed_interleave_kernels(KernelRegistry& registry);
 void register_dataset_parse_example_kernels(KernelRegistry& registry);
 void register_dataset_shuffle_kernels(KernelRegistry& registry);
 void register_dataset_buffer_kernels(KernelRegistry& registry);
@@ -20,10 +23,13 @@ void register_dataset_record_input_kernels(KernelRegistry& registry);
 void register_dataset_kernels(KernelRegistry& registry) {
   register_dataset_source_kernels(registry);
   register_dataset_counting_kernels(registry);
+  register_dataset_checking_kernels(registry);
   register_dataset_batch_kernels(registry);
   register_dataset_padded_batch_kernels(registry);
+  register_dataset_window_kernels(registry);
   register_dataset_map_kernels(registry);
   register_dataset_interleave_kernels(registry);
+  register_dataset_directed_interleave_kernels(registry);
   register_dataset_parse_example_kernels(registry);
   register_dataset_shuffle_kernels(registry);
   register_dataset_buffer_kernels(registry);

@@ -1,11 +1,13 @@
-// ShuffleDataset, ShuffleAndRepeatDataset, and the resources that give them
-// seeds. The order is that of TensorFlow for the same seeds.
+// ShuffleDataset, ShuffleAndRepeatDataset, RandomDataset, and the resources
+// that give them seeds. The order, and the numbers, are those of TensorFlow for
+// the same seeds.
 #include "devices/kernels/dataset/shuffle.h"
 
 #include <atomic>
 #include <deque>
 #include <functional>
 #include <limits>
+#include <optional>
 
 #include "devices/kernels/dataset/dataset.h"
 #include "devices/kernels/dataset/pipeline.h"
@@ -67,13 +69,18 @@ bool are_drawn(const ShuffleSeeds& seeds) {
   return seeds.seed == 0 && seeds.seed2 == 0;
 }
 
-struct ShuffleSpec {
-  int64_t buffer_size = 1;
-  int64_t epochs = 1;  // negative: no end
+// Where a dataset takes the seeds of its iterations from.
+struct SeedSpec {
   ShuffleSeeds seeds;
   bool reshuffles = true;
   Ref<SeedGenerator> generator;  // may be null
   Ref<DrawnSeeds> drawn;         // null: `seeds` are those of the graph
+};
+
+struct ShuffleSpec {
+  int64_t buffer_size = 1;
+  int64_t epochs = 1;  // negative: no end
+  SeedSpec seeds;
 };
 
 // A buffer of elements, of which one is drawn and replaced by the next of the
@@ -192,7 +199,7 @@ struct EpochSeeds {
 };
 
 ShuffleSeeds seeds_for(Pipeline& pipeline, const Dataset& self,
-                       const ShuffleSpec& spec) {
+                       const SeedSpec& spec) {
   if (spec.generator) {
     const auto source = pipeline.source(Ref<SharedSource>(spec.generator));
     return static_cast<SeedGenerator&>(*source).next(pipeline);
@@ -203,6 +210,10 @@ ShuffleSeeds seeds_for(Pipeline& pipeline, const Dataset& self,
     shared->generator = make_ref_counted<SeedGenerator>(spec.seeds, spec.drawn,
                                                         spec.reshuffles);
   return shared->generator->next(pipeline);
+}
+
+Status check_usable(const SeedSpec& spec) {
+  return spec.generator ? spec.generator->ended() : Status();
 }
 
 int64_t shuffled_cardinality(int64_t cardinality, int64_t epochs) {
@@ -216,10 +227,11 @@ Result<DatasetParts> shuffled(const DatasetRef& input, ShuffleSpec spec) {
   return DatasetParts{
       shuffled_cardinality(input->cardinality(), spec.epochs),
       [=](Segment& segment, const Dataset& self) -> Result<StagePtr> {
-        if (spec.generator) TAGFLOW_RETURN_IF_ERROR(spec.generator->ended());
+        TAGFLOW_RETURN_IF_ERROR(check_usable(spec.seeds));
         return StagePtr(std::make_unique<ShuffleStage>(
-            segment, input, spec, [&segment, self = DatasetRef(&self), spec] {
-              return seeds_for(segment.pipeline(), *self, spec);
+            segment, input, spec,
+            [&segment, self = DatasetRef(&self), seeds = spec.seeds] {
+              return seeds_for(segment.pipeline(), *self, seeds);
             }));
       },
       input->spec().types};
@@ -236,6 +248,25 @@ Result<Ref<SeedGenerator>> generator_input(const DatasetArgs& args, int input) {
   return Ref<SeedGenerator>(generator);
 }
 
+// `seeds`: the first of the two inputs that are seeds, if any are.
+// `has_generator`: the last input is one, or a dummy.
+Result<SeedSpec> seed_spec(const DatasetArgs& args, std::optional<int> seeds,
+                           bool has_generator, bool reshuffles) {
+  SeedSpec spec;
+  spec.reshuffles = reshuffles;
+  if (seeds) {
+    TAGFLOW_ASSIGN(spec.seeds.seed, args.number(*seeds, "seed"));
+    TAGFLOW_ASSIGN(spec.seeds.seed2, args.number(*seeds + 1, "seed2"));
+  }
+  if (has_generator) {
+    TAGFLOW_ASSIGN(spec.generator, generator_input(args, args.from_end(1)));
+  }
+  if (!spec.generator && are_drawn(spec.seeds)) {
+    TAGFLOW_ASSIGN(spec.drawn, DrawnSeeds::of_node(args.context()));
+  }
+  return spec;
+}
+
 enum class Shuffle : uint8_t { kSeeds, kGenerator, kBoth };
 
 template <Shuffle kKind, bool kRepeats>
@@ -249,24 +280,49 @@ Result<DatasetParts> shuffle_dataset(const DatasetArgs& args) {
   if (spec.buffer_size < 1)
     return args.context().fail("buffer_size must be positive, but is {}",
                                spec.buffer_size);
-  spec.reshuffles = args.attr("reshuffle_each_iteration", true);
-  if constexpr (kKind != Shuffle::kGenerator) {
-    TAGFLOW_ASSIGN(spec.seeds.seed, args.number(2, "seed"));
-    TAGFLOW_ASSIGN(spec.seeds.seed2, args.number(3, "seed2"));
-  }
   if constexpr (kRepeats) {
     TAGFLOW_ASSIGN(spec.epochs, args.number(4, "count"));
     if (spec.epochs < 1 && spec.epochs != -1)
       return args.context().fail("count must be positive, or -1, but is {}",
                                  spec.epochs);
   }
-  if constexpr (kKind != Shuffle::kSeeds) {
-    TAGFLOW_ASSIGN(spec.generator, generator_input(args, args.from_end(1)));
-  }
-  if (!spec.generator && are_drawn(spec.seeds)) {
-    TAGFLOW_ASSIGN(spec.drawn, DrawnSeeds::of_node(args.context()));
-  }
+  TAGFLOW_ASSIGN(
+      spec.seeds,
+      seed_spec(args,
+                kKind == Shuffle::kGenerator ? std::nullopt : std::optional(2),
+                kKind != Shuffle::kSeeds,
+                args.attr("reshuffle_each_iteration", true)));
   return shuffled(input, spec);
+}
+
+// --- Numbers ----------------------------------------------------------------
+
+class RandomStage final : public Stage {
+ public:
+  explicit RandomStage(const ShuffleSeeds& seeds)
+      : numbers_(seeds.seed, seeds.seed2) {}
+
+  Progress next(Pull& pull) override {
+    return pull.give({Tensor::scalar(int64_t{numbers_.next()})});
+  }
+
+ private:
+  SeededNumbers numbers_;
+};
+
+template <bool kHasGenerator>
+Result<DatasetParts> random_dataset(const DatasetArgs& args) {
+  TAGFLOW_ASSIGN(const SeedSpec spec,
+                 seed_spec(args, 0, kHasGenerator,
+                           args.attr("rerandomize_each_iteration", false)));
+  return DatasetParts{
+      kInfiniteCardinality,
+      [=](Segment& segment, const Dataset& self) -> Result<StagePtr> {
+        TAGFLOW_RETURN_IF_ERROR(check_usable(spec));
+        return StagePtr(std::make_unique<RandomStage>(
+            seeds_for(segment.pipeline(), self, spec)));
+      },
+      std::vector{DataType::kInt64}};
 }
 
 // --- Generators -------------------------------------------------------------
@@ -323,6 +379,9 @@ void register_dataset_shuffle_kernels(KernelRegistry& registry) {
               shuffle_dataset<Shuffle::kSeeds, true>);
   add_dataset(registry, "ShuffleAndRepeatDatasetV2",
               shuffle_dataset<Shuffle::kBoth, true>);
+  for (const char* op : {"RandomDataset", "ExperimentalRandomDataset"})
+    add_dataset(registry, op, random_dataset<false>);
+  add_dataset(registry, "RandomDatasetV2", random_dataset<true>);
   for (const char* op : {"DummySeedGenerator", "DummyMemoryCache"})
     registry.add<DummyHandleKernel>(op);
   for (const char* op :

@@ -1,4 +1,7 @@
-// TensorDataset, TensorSliceDataset and RangeDataset.
+// TensorDataset, TensorSliceDataset, SparseTensorSliceDataset and RangeDataset.
+#include <algorithm>
+#include <ranges>
+
 #include "devices/copy.h"
 #include "devices/kernels/dataset/dataset.h"
 #include "devices/kernels/dataset/elements.h"
@@ -73,6 +76,79 @@ Result<DatasetParts> tensor_slice_dataset(const DatasetArgs& args) {
       types_of(components)};
 }
 
+// The values of a row of a sparse tensor, with their places in it.
+struct SparseRows {
+  // REQUIRES: the rows of the indices do not decrease.
+  Result<Element> at(int64_t row, Allocator& allocator) const {
+    const int64_t rank = indices.dim(1);
+    const auto all = indices.flat<int64_t>();
+    const auto count_before = [&](int64_t limit) {
+      const auto places = std::views::iota(int64_t{0}, indices.dim(0));
+      return std::ranges::partition_point(
+                 places,
+                 [&](int64_t i) { return all[size_t(i * rank)] < limit; }) -
+             places.begin();
+    };
+    const int64_t begin = count_before(row), end = count_before(row + 1);
+    TAGFLOW_ASSIGN(
+        Tensor places,
+        Tensor::allocate(DataType::kInt64, {end - begin, rank - 1}, allocator));
+    TAGFLOW_ASSIGN(Tensor found,
+                   Tensor::allocate(values.dtype(), {end - begin}, allocator));
+    for (int64_t i = begin; i < end; ++i)
+      copy_elements(indices, i * rank + 1, places, (i - begin) * (rank - 1),
+                    rank - 1);
+    copy_elements(values, begin, found, 0, end - begin);
+    return Element{std::move(places), std::move(found), row_shape};
+  }
+
+  Tensor indices, values, row_shape;
+};
+
+Result<DatasetParts> sparse_tensor_slice_dataset(const DatasetArgs& args) {
+  const KernelContext& context = args.context();
+  SparseRows rows{context.input(0), context.input(1), {}};
+  const Tensor& dense_shape = context.input(2);
+  if (rows.indices.rank() != 2 || rows.values.rank() != 1 ||
+      dense_shape.rank() != 1)
+    return context.fail(
+        "indices must be a matrix, values and dense_shape vectors, but they "
+        "are {}, {} and {}",
+        rows.indices.describe(), rows.values.describe(),
+        dense_shape.describe());
+  const int64_t rank = dense_shape.dim(0);
+  if (rows.values.dim(0) != rows.indices.dim(0) ||
+      rank != rows.indices.dim(1) || rank == 0)
+    return context.fail(
+        "indices must have a row for each of {} values, and a column for each "
+        "of {} dimensions, at least one, but are {}",
+        rows.values.dim(0), rank, rows.indices.describe());
+  const auto sizes = dense_shape.flat<int64_t>();
+  TAGFLOW_RETURN_IF_ERROR(
+      Shape::make(sizes).status().with_prefix("dense_shape: "));
+  const auto all = rows.indices.flat<int64_t>();
+  for (int64_t i = 1; i < rows.indices.dim(0); ++i)
+    if (all[size_t(i * rank)] < all[size_t((i - 1) * rank)])
+      return error(Code::kUnimplemented,
+                   "[{}] the indices must be in the order of their first "
+                   "column, but {} follows {} in row {}",
+                   context.node().op(), all[size_t(i * rank)],
+                   all[size_t((i - 1) * rank)], i);
+  rows.row_shape = Tensor::of<int64_t>({rank - 1}, sizes.subspan(1));
+  return DatasetParts{
+      sizes[0],
+      [rows, count = sizes[0]](Segment& segment,
+                               const Dataset&) -> Result<StagePtr> {
+        Allocator& allocator = segment.pipeline().allocator();
+        return numbered(count, [rows, &allocator](int64_t row) {
+          return rows.at(row, allocator);
+        });
+      },
+      std::vector{DataType::kInt64, rows.values.dtype(), DataType::kInt64},
+      {PartialShape({-1, rank - 1}), PartialShape({-1}),
+       PartialShape({rank - 1})}};
+}
+
 Result<DatasetParts> range_dataset(const DatasetArgs& args) {
   TAGFLOW_ASSIGN(const int64_t start, args.number(0, "start"));
   TAGFLOW_ASSIGN(const int64_t stop, args.number(1, "stop"));
@@ -114,6 +190,8 @@ Result<DatasetParts> range_dataset(const DatasetArgs& args) {
 void register_dataset_source_kernels(KernelRegistry& registry) {
   add_dataset(registry, "TensorDataset", tensor_dataset);
   add_dataset(registry, "TensorSliceDataset", tensor_slice_dataset);
+  add_dataset(registry, "SparseTensorSliceDataset",
+              sparse_tensor_slice_dataset);
   add_dataset(registry, "RangeDataset", range_dataset);
 }
 

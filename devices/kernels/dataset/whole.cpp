@@ -31,7 +31,7 @@ class ReduceStage final : public Stage {
         if (progress != Progress::kElement) return progress;
         Element args = state_;
         std::ranges::move(pull.element, std::back_inserter(args));
-        call_ = function_.call(std::move(args));
+        call_ = function_(std::move(args));
       }
       if (!call_->is_done()) return Progress::kWait;
       Result<Element> answer = std::exchange(call_, nullptr)->take();
@@ -167,7 +167,9 @@ class CardinalityKernel final : public CheapKernel {
 void register_dataset_whole_kernels(KernelRegistry& registry) {
   registry.add<ReduceKernel>("ReduceDataset");
   registry.add<SingleElementKernel>("DatasetToSingleElement");
-  registry.add<CardinalityKernel>("DatasetCardinality");
+  for (const char* op :
+       {"DatasetCardinality", "ExperimentalDatasetCardinality"})
+    registry.add<CardinalityKernel>(op);
 }
 
 }  // namespace tagflow::devices

@@ -13,12 +13,6 @@ namespace {
 
 constexpr int64_t kHuge = int64_t{1} << 60;
 
-AttrMap with_types(std::vector<DataType> types, const char* attr) {
-  return {{attr, types},
-          {"output_shapes",
-           std::vector<PartialShape>(types.size(), PartialShape())}};
-}
-
 // A function that makes 0, 1, 2 of any number.
 graph::FunctionDef to_range() {
   return graph::function(
@@ -30,19 +24,6 @@ graph::FunctionDef to_range() {
                  {"begin:output:0", "end:output:0", "step:output:0"},
                  with_spec())},
       {{"d", "range:handle:0"}});
-}
-
-// The error of the first element, or of the initialisation.
-std::string first_error(const PipelineGraph& g) {
-  const auto session = g.session({});
-  const auto made = session->run({}, {}, {"init"}, within_a_minute());
-  if (!made.ok()) return made.status().to_string();
-  return session->run({}, {"next"}, {}, within_a_minute()).status().to_string();
-}
-
-bool says(const std::string& text, std::string_view part) {
-  CHECK_MESSAGE(text.find(part) != std::string::npos, text);
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

@@ -33,6 +33,26 @@ struct Drawn : PipelineGraph {
   }
 };
 
+// Three times four numbers that are drawn.
+struct DrawnNumbers : PipelineGraph {
+  explicit DrawnNumbers(bool are_new) {
+    number("seed", 0);
+    number("four", 4);
+    number("three", 3);
+    add({body_node("dummy", "DummySeedGenerator"),
+         are_new
+             ? body_node("random", "RandomDatasetV2", {"seed", "seed", "dummy"},
+                         with_spec({{"rerandomize_each_iteration", true}}))
+             : body_node("random", "RandomDataset", {"seed", "seed"},
+                         with_spec()),
+         body_node("some", "TakeDataset", {"random", "four"}, with_spec()),
+         body_node("all", "RepeatDataset", {"some", "three"}, with_spec())});
+    iterate("all");
+    add({body_node("position", "SerializeIterator", {"it"}),
+         body_node("go", "DeserializeIterator", {"it", "position"})});
+  }
+};
+
 const std::vector<int64_t> kAll{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
 
 std::vector<int64_t> take(Session& session, int count) {
@@ -116,5 +136,30 @@ TEST_CASE("an iteration has its drawn order when it is restored") {
     CHECK(after != before);
     std::sort(numbers.begin(), numbers.end());
     CHECK(numbers == kAll);
+  }
+}
+
+TEST_CASE("numbers that are drawn go on where they are restored") {
+  using Numbers = std::vector<int64_t>;
+  for (const bool are_new : {false, true}) {
+    const DrawnNumbers graph(are_new);
+    const auto session = graph.session({});
+    initialise(*session);
+    const Numbers before = take(*session, 12);
+    const Numbers first(before.begin(), before.begin() + 4);
+    CHECK((first == Numbers(before.begin() + 4, before.begin() + 8)) !=
+          are_new);
+    initialise(*session);
+    Numbers numbers = take(*session, 6);
+    CHECK(Numbers(numbers.begin(), numbers.begin() + 4) != first);
+    const Snapshot snapshot = must(must(Snapshots::create(*session))->take());
+    must(session->run({}, {}, {"go"}, within_a_minute()));
+    const Numbers rest = take(*session, 6);
+    const auto other = graph.session({});
+    must(must(Snapshots::create(*other))->restore(snapshot));
+    initialise(*other);
+    CHECK(take(*other, 6) == rest);
+    if (!are_new) CHECK(rest[3] == numbers[1]);
+    CHECK(next_number(*other).status().code() == Code::kOutOfRange);
   }
 }

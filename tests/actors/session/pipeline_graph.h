@@ -19,6 +19,12 @@ inline AttrMap with_spec(AttrMap attrs = {}, DataType type = kLong) {
   return attrs;
 }
 
+inline AttrMap with_types(std::vector<DataType> types, const char* attr) {
+  return {{attr, types},
+          {"output_shapes",
+           std::vector<PartialShape>(types.size(), PartialShape())}};
+}
+
 inline AttrMap calling(const std::string& function, size_t captured = 0) {
   return with_spec(
       {{"f", call_of(function)},
@@ -51,9 +57,33 @@ struct PipelineGraph : FunctionGraph {
   DataType type_;
 };
 
-// Each element waits for one of the queue "queue".
-inline PipelineGraph waiting_graph() {
-  PipelineGraph g;
+inline Result<int64_t> next_number(
+    Session& session, const RunOptions& options = within_a_minute()) {
+  auto values = session.run({}, {"next"}, {}, options);
+  if (!values.ok()) return std::move(values).status();
+  return (*values)[0].item<int64_t>();
+}
+
+inline void initialise(Session& session) {
+  must(session.run({}, {}, {"init"}, within_a_minute()));
+}
+
+// The error of the first element, or of the initialisation.
+inline std::string first_error(const PipelineGraph& g) {
+  const auto session = g.session({});
+  const auto made = session->run({}, {}, {"init"}, within_a_minute());
+  if (!made.ok()) return made.status().to_string();
+  return session->run({}, {"next"}, {}, within_a_minute()).status().to_string();
+}
+
+inline bool says(const std::string& text, std::string_view part) {
+  CHECK_MESSAGE(text.find(part) != std::string::npos, text);
+  return text.find(part) != std::string::npos;
+}
+
+// "waiting" has a hundred numbers from 10 on, each of which waits for one run
+// of "put". The function "wait" adds the 10 that it puts into "queue".
+inline void add_waiting(PipelineGraph& g) {
   const AttrMap types = {{"component_types", std::vector<DataType>{kLong}}};
   g.define(graph::function(
       "wait", {"x: int64", "queue: resource"}, {"y: int64"},
@@ -67,19 +97,14 @@ inline PipelineGraph waiting_graph() {
                    {{"Tcomponents", std::vector<DataType>{kLong}}}),
          body_node("waiting", "MapDataset", {"numbers", "queue"},
                    calling("wait", 1))});
+}
+
+// "it" gives the elements of "waiting".
+inline PipelineGraph waiting_graph() {
+  PipelineGraph g;
+  add_waiting(g);
   g.iterate("waiting");
   return g;
-}
-
-inline Result<int64_t> next_number(
-    Session& session, const RunOptions& options = within_a_minute()) {
-  auto values = session.run({}, {"next"}, {}, options);
-  if (!values.ok()) return std::move(values).status();
-  return (*values)[0].item<int64_t>();
-}
-
-inline void initialise(Session& session) {
-  must(session.run({}, {}, {"init"}, within_a_minute()));
 }
 
 }  // namespace tagflow::actors
