@@ -167,7 +167,7 @@ struct Reader::Piece {
         is_at_end = true;
         return {};
       }
-      bytes += record.value.size();
+      bytes += record.bytes();
       records.push_back(std::move(record));
       if (source->is_over()) {
         is_at_end = ends_at_once = true;
@@ -200,7 +200,7 @@ void Reader::take_records() noexcept {
   ends_at_once_ = piece->ends_at_once;
   failure_ = guarded("reader", [&]() -> Status {
     for (Record& record : piece->records) {
-      bytes_ += record.value.size();
+      bytes_ += record.bytes();
       records_.push_back(std::move(record));
     }
     return {};
@@ -318,7 +318,7 @@ Status Reader::give_one(KernelContext& context) {
   TAGFLOW_ASSIGN(Tensor * key, context.allocate_output(0, Shape{}));
   TAGFLOW_ASSIGN(Tensor * value, context.allocate_output(1, Shape{}));
   Record& record = records_.front();
-  bytes_ -= record.value.size();
+  bytes_ -= record.bytes();
   StringWriter(*key).take(*key->mutable_data<std::string>(), key_of(record));
   StringWriter(*value).take(*value->mutable_data<std::string>(),
                             std::move(record.value));
@@ -340,8 +340,8 @@ Status Reader::give(KernelContext& context, int64_t wanted) {
     key_writer.take(keys->mutable_data<std::string>()[i],
                     key_of(records_[size_t(i)]));
     std::string& to = values->mutable_data<std::string>()[i];
+    bytes += records_[size_t(i)].bytes();
     std::string& value = records_[size_t(i)].value;
-    bytes += value.size();
     // Where memory counts, taking more of it may fail: then no record is lost.
     if (is_counted) {
       value_writer.assign(to, value);

@@ -44,6 +44,8 @@ struct Record {
   // the name is the key.
   int64_t number = -1;
   std::string value;
+
+  size_t bytes() const { return key.size() + value.size(); }
 };
 
 // Thread-compatible.
