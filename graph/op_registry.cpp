@@ -49,7 +49,7 @@ struct Absent {
 };
 
 constexpr std::string_view kLmdb =
-    "no dataset reads files of LMDB, as in TensorFlow 2; LMDBReader does";
+    "no dataset reads files of LMDB, as in TensorFlow 2.21; LMDBReader does";
 // TensorFlow rejects these ops in graphs of version 16 or later, and those of
 // the second generation in graphs of version 26 or later.
 constexpr std::string_view kOldArrays =

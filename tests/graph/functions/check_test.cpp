@@ -196,7 +196,7 @@ TEST_CASE("all unknown ops are named at once, with where they are") {
   const FunctionLibrary& library = c.graph.library();
   const std::string files =
       "unknown op \"LMDBDataset\": no dataset reads files of LMDB, as in "
-      "TensorFlow 2; LMDBReader does (node \"n\" and 1 more)";
+      "TensorFlow 2.21; LMDBReader does (node \"n\" and 1 more)";
   CHECK(check_ops(nodes, {}, library).to_string() ==
         "Unimplemented: [ops] " + files);
   CHECK(
