@@ -39,7 +39,8 @@ ShuffleSeeds DrawnSeeds::next(Pipeline& pipeline) {
   // Of a checkpoint: later ones are others.
   for (int64_t known = drawn_.load(std::memory_order_relaxed);
        known <= seeds.seed2;)
-    if (drawn_.compare_exchange_weak(known, seeds.seed2 + 1)) break;
+    if (drawn_.compare_exchange_weak(known, int64_t(uint64_t(seeds.seed2) + 1)))
+      break;
   return seeds;
 }
 
