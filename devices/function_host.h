@@ -35,8 +35,9 @@ class HostedFunction {
                     Done done) const = 0;
 };
 
-// The functions of one session, and the workers that run them. It may
-// outlive its session: then all calls fail. Thread-safe.
+// The functions of a session, or of what a master has registered at a worker,
+// and the threads that run them. If it outlives its session, all calls fail.
+// Thread-safe.
 class FunctionHost {
  public:
   virtual ~FunctionHost() = default;

@@ -43,8 +43,9 @@ class Backend {
     std::vector<std::string> warnings;  // about the graph
   };
   // Compiles the partitions of a signature with fetches of these names. Of the
-  // options it uses those that make_local() does. Errors as compile() in
-  // actors/plan/compile.h; others say which process is lost.
+  // options it uses those that make_local() does, and the seed, or else that of
+  // their state. Errors as compile() in actors/plan/compile.h; others say which
+  // process is lost. REQUIRES: the options have a state.
   virtual Result<Made> make(std::vector<graph::Partition> partitions,
                             std::vector<std::string> fetches,
                             const SessionOptions& options,

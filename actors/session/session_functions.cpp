@@ -18,6 +18,7 @@ namespace {
 SessionOptions inner_options(SessionOptions options,
                              const std::shared_ptr<DeviceSet>& devices) {
   options.engine = devices->shared_engine();
+  options.hand_off = HandOff::kDirect;  // that of the engine
   options.devices.clear();
   options.workers = 0;
   options.pin_workers = false;
@@ -41,15 +42,70 @@ Status closed_functions() {
                "closed");
 }
 
-}  // namespace
-
-class SessionFunctions::Group final : public devices::CallGroup {
+class Group final : public devices::CallGroup {
  public:
   void cancel() override { token_.cancel(); }
   const CancelToken& token() const { return token_; }
 
  private:
   CancelToken token_;
+};
+
+}  // namespace
+
+std::shared_ptr<devices::CallGroup> WorkerCalls::make_group() {
+  return std::make_shared<Group>();
+}
+
+void WorkerCalls::post(std::function<void()> work) {
+  run_on_worker(devices_->engine().scheduler(), std::move(work));
+}
+
+int WorkerCalls::parallelism() const { return devices_->engine().workers(); }
+
+// A function for a dataset of the inner session. A dataset that kept it would
+// keep its own session.
+class WeakFunction final : public devices::HostedFunction {
+ public:
+  explicit WeakFunction(
+      const std::shared_ptr<const devices::HostedFunction>& function)
+      : function_(function),
+        args_(function->arg_types()),
+        results_(function->result_types()) {}
+
+  const std::vector<DataType>& arg_types() const override { return args_; }
+  const std::vector<DataType>& result_types() const override {
+    return results_;
+  }
+  void call(std::vector<Tensor> args, const devices::CallGroup& group,
+            Done done) const override {
+    if (const auto function = function_.lock())
+      return function->call(std::move(args), group, std::move(done));
+    done(closed_functions());
+  }
+
+ private:
+  const std::weak_ptr<const devices::HostedFunction> function_;
+  const std::vector<DataType> args_, results_;
+};
+
+// The same functions for the inner session, which does not keep them.
+class SessionFunctions::Inner final : public WorkerCalls {
+ public:
+  Inner(std::shared_ptr<DeviceSet> devices,
+        std::weak_ptr<SessionFunctions> functions)
+      : WorkerCalls(std::move(devices)), functions_(std::move(functions)) {}
+
+  Result<std::shared_ptr<const devices::HostedFunction>> find(
+      const FunctionRef& function) override {
+    const auto functions = functions_.lock();
+    if (functions == nullptr) return closed_functions();
+    TAGFLOW_ASSIGN(const auto found, functions->find(function));
+    return {std::make_shared<const WeakFunction>(found)};
+  }
+
+ private:
+  const std::weak_ptr<SessionFunctions> functions_;
 };
 
 class SessionFunctions::Hosted final : public devices::HostedFunction {
@@ -87,7 +143,7 @@ class SessionFunctions::Hosted final : public devices::HostedFunction {
 SessionFunctions::SessionFunctions(
     SessionOptions options, std::shared_ptr<DeviceSet> devices,
     std::shared_ptr<const devices::HostAccess> host, Library library)
-    : devices_(std::move(devices)),
+    : WorkerCalls(std::move(devices)),
       host_(std::move(host)),
       options_(inner_options(std::move(options), devices_)),
       library_(std::move(library)) {}
@@ -100,8 +156,9 @@ Status SessionFunctions::open() {
   SessionOptions options = options_;
   options.state = std::make_shared<SharedState>(devices_);
   // Functions may make datasets, whose functions are those of this session.
-  options.backend =
-      std::make_shared<LocalBackend>(options.state, devices_, host());
+  inner_host_ = std::make_shared<Inner>(devices_, weak_from_this());
+  options.backend = std::make_shared<LocalBackend>(
+      options.state, devices_, host_->with_functions(inner_host_));
   TAGFLOW_ASSIGN(inner_, Session::create(std::move(options)));
   return {};
 }
@@ -152,18 +209,6 @@ Result<std::shared_ptr<const SessionFunctions::Hosted>> SessionFunctions::make(
                  inner_->make_callable(feeds, fetches, {name}));
   return std::make_shared<const Hosted>(function, args, results,
                                         std::move(callable));
-}
-
-std::shared_ptr<devices::CallGroup> SessionFunctions::make_group() {
-  return std::make_shared<Group>();
-}
-
-void SessionFunctions::post(std::function<void()> work) {
-  run_on_worker(devices_->engine().scheduler(), std::move(work));
-}
-
-int SessionFunctions::parallelism() const {
-  return devices_->engine().workers();
 }
 
 Status SessionFunctions::close(

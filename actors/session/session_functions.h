@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "actors/options.h"
 #include "devices/files/host_access.h"
@@ -30,19 +31,33 @@ class Session;
 // own: functions get the resources of the outer session as captured handles,
 // and need no names for them. So no resource refers to its own owner: an
 // iterator of the outer state keeps functions, they keep the inner session, and
-// that does not keep the outer one.
+// that does not keep the outer one. An iterator of the inner state, which a
+// function has made, does not keep the functions.
 //
 // The end of the outer session ends the inner one, which waits for the calls
 // that run. An iterator in a state that sessions share can outlive it; then its
 // functions fail.
 //
 // A worker of a cluster has no session. There the parts of a program bring the
-// functions that their kernels call (graph/program.h), and an iterator keeps
-// them for as long as it may call them.
+// functions that their kernels call (graph/program.h), and a dataset keeps them
+// for as long as it may call them.
+
+// Calls run on the workers of a device set. Thread-safe.
+class WorkerCalls : public devices::FunctionHost {
+ public:
+  explicit WorkerCalls(std::shared_ptr<DeviceSet> devices)
+      : devices_(std::move(devices)) {}
+  std::shared_ptr<devices::CallGroup> make_group() override;
+  void post(std::function<void()> work) override;
+  int parallelism() const override;
+
+ protected:
+  const std::shared_ptr<DeviceSet> devices_;
+};
 
 // Thread-safe.
 class SessionFunctions final
-    : public devices::FunctionHost,
+    : public WorkerCalls,
       public std::enable_shared_from_this<SessionFunctions> {
  public:
   // `library`: that of the session, at present. Called by find(), and so while
@@ -63,27 +78,25 @@ class SessionFunctions final
 
   Result<std::shared_ptr<const devices::HostedFunction>> find(
       const FunctionRef& function) override;
-  std::shared_ptr<devices::CallGroup> make_group() override;
-  void post(std::function<void()> work) override;
-  int parallelism() const override;
 
   // Cancels all calls, and rejects new ones. Waits for those that run, as
   // Session::close() does, with its errors.
   Status close(std::optional<std::chrono::nanoseconds> deadline);
 
  private:
-  class Group;
   class Hosted;
+  class Inner;
   // REQUIRES: mutex_ is held.
   Result<std::shared_ptr<const Hosted>> make(const FunctionRef& function);
   Status open();
 
-  const std::shared_ptr<DeviceSet> devices_;
   const std::shared_ptr<const devices::HostAccess> host_;
   const SessionOptions options_;
   std::mutex mutex_;  // guards the below
   Library library_;
-  std::shared_ptr<Session> inner_;  // null: not made yet
+  // Null: not made yet.
+  std::shared_ptr<Inner> inner_host_;
+  std::shared_ptr<Session> inner_;
   bool is_closed_ = false;
   size_t num_made_ = 0;
   std::multimap<std::string, std::shared_ptr<const Hosted>> made_;  // by name

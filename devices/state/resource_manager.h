@@ -57,7 +57,7 @@ class StateObject : public Resource {
   // OK, or the reason why it has ended.
   Status ended() const;
   bool has_ended() const { return ended_.load(std::memory_order_acquire); }
-  // Its place in its manager; without a name if it is anonymous.
+  // Its place in its manager; without a name if it is anonymous, or being made.
   const ResourceKey& key() const { return key_; }
   // Counts the object's own memory as long as it lives: that of an anonymous
   // one, of which a step may make any number. REQUIRES: nobody else uses it.

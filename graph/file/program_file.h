@@ -24,8 +24,9 @@ Result<std::string> write_program(const Program& program);
 
 // What write_program() wrote: nodes have the same names, types, shapes and
 // order, and new ids. The bytes may be a stranger's: whatever compile() relies
-// on is checked. Of the limits, those on nodes and bytes are for the program,
-// its bodies and its functions together. Errors name the body and the node:
+// on is checked; but not the nodes of functions, which are compiled when they
+// are called. Of the limits, those on nodes and bytes are for the program, its
+// bodies and its functions together. Errors name the body and the node:
 // DataLoss if the bytes are not a program; Unimplemented for another version,
 // an unknown op, or a constant of handles; ResourceExhausted beyond a limit;
 // InvalidArgument if the parts do not fit each other, or the graph is not

@@ -35,8 +35,7 @@ Register::Settings settings_of(const actors::SessionOptions& options) {
           .compile_edges = options.passes.has(graph::Pass::kEdges),
           .hand_off = uint8_t(options.hand_off),
           .soft_placement = options.soft_placement,
-          .seed = options.seed.value_or(
-              options.state == nullptr ? 0 : options.state->seed())};
+          .seed = options.seed.value_or(options.state->seed())};
 }
 
 // What is registered under a number, until it is released by the end of this.

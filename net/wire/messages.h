@@ -258,8 +258,7 @@ struct Devices {
   static Devices read(Reader& reader);
 };
 
-// From the master: remove what steps have left in these containers; in all of
-// them if the list is empty.
+// From the master: remove what steps have left in these containers.
 struct Reset {
   static constexpr FrameKind kKind = FrameKind::kReset;
   uint64_t request = 0;

@@ -5,6 +5,7 @@
 
 #include "actors/session/backend.h"
 #include "actors/session/session_functions.h"
+#include "devices/murmur_hash.h"
 #include "graph/file/program_file.h"
 #include "graph/partition/transfer_name.h"
 
@@ -21,8 +22,6 @@ actors::SessionOptions options_of(const Register::Settings& settings) {
   if (!settings.compile_edges)
     options.passes = options.passes.without(graph::Pass::kEdges);
   options.hand_off = actors::HandOff(settings.hand_off);
-  options.soft_placement = settings.soft_placement;
-  options.seed = settings.seed;
   return options;
 }
 
@@ -99,26 +98,35 @@ Status complete_routes(const std::vector<graph::Partition>& partitions,
   return {};
 }
 
-// What the kernels of the parts may reach: with the functions that they call,
-// which live as long as it, if they call any.
+// Two workers, and two executables, draw other numbers for the same function.
+uint64_t seed_of(const Register& registration, const Registrar& worker) {
+  const std::string text =
+      fmt::format("{} {}", registration.executable, worker.task);
+  devices::MurmurHash hash(registration.settings.seed, text.size());
+  hash.add(text);
+  return hash.value();
+}
+
+// What the kernels of the parts may reach, with the functions that they call,
+// which live at least as long as it.
 Result<std::shared_ptr<const devices::HostAccess>> host_of(
     const std::vector<graph::Partition>& partitions,
-    actors::SessionOptions options,
-    const std::shared_ptr<actors::DeviceSet>& devices,
-    const graph::OpPolicy& policy,
-    const std::shared_ptr<const devices::HostAccess>& files) {
+    const Register& registration, const Registrar& worker) {
   graph::FunctionLibrary library;
   for (const graph::Partition& partition : partitions)
     TAGFLOW_RETURN_IF_ERROR(library.merge(partition.program.graph.library()));
-  if (library.empty()) return files;
-  options.policy = policy;
+  actors::SessionOptions options = options_of(registration.settings);
+  options.soft_placement = registration.settings.soft_placement;
+  options.seed = seed_of(registration, worker);
+  options.policy = worker.policy;
+  options.on_warning = worker.on_warning;
   struct Host {
     std::shared_ptr<actors::SessionFunctions> functions;
     std::shared_ptr<const devices::HostAccess> access;
   };
   const auto host = std::make_shared<Host>();
   host->functions = std::make_shared<actors::SessionFunctions>(
-      std::move(options), devices, files,
+      std::move(options), worker.devices, worker.files,
       [library = std::move(library)] { return library; });
   host->access = host->functions->host();
   return std::shared_ptr<const devices::HostAccess>(host, host->access.get());
@@ -133,20 +141,15 @@ struct NamedSessions {
 }  // namespace
 
 Result<std::shared_ptr<Registered>> compile_registration(
-    const Register& registration,
-    const std::shared_ptr<actors::DeviceSet>& devices,
-    const graph::OpPolicy& policy,
-    const std::shared_ptr<const devices::HostAccess>& host_access,
+    const Register& registration, const Registrar& worker,
     const std::vector<std::shared_ptr<PeerSession>>& sessions, Parts& parts,
     graph::Budget& budget) {
   auto registered = std::make_shared<Registered>();
   registered->fetches = registration.fetches;
-  TAGFLOW_ASSIGN(auto partitions,
-                 read_parts(registration, *devices, policy, budget));
+  TAGFLOW_ASSIGN(auto partitions, read_parts(registration, *worker.devices,
+                                             worker.policy, budget));
   find_feeds(partitions, *registered);
-  const actors::SessionOptions options = options_of(registration.settings);
-  TAGFLOW_ASSIGN(auto host,
-                 host_of(partitions, options, devices, policy, host_access));
+  TAGFLOW_ASSIGN(auto host, host_of(partitions, registration, worker));
 
   const auto named = std::make_shared<NamedSessions>();
   named->sessions = sessions;
@@ -172,8 +175,9 @@ Result<std::shared_ptr<Registered>> compile_registration(
       .describe_wait = [names] { return "what comes from " + names; }};
   TAGFLOW_ASSIGN(
       auto made,
-      actors::make_local(std::move(partitions), registration.fetches, options,
-                         devices, std::move(host), std::move(peers), &budget));
+      actors::make_local(std::move(partitions), registration.fetches,
+                         options_of(registration.settings), worker.devices,
+                         std::move(host), std::move(peers), &budget));
   registered->executable = std::move(made.executable);
   registered->warnings = std::move(made.warnings);
   return registered;

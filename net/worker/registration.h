@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,16 +31,24 @@ struct Registered {
   std::vector<std::string> warnings;
 };
 
+// The worker that registrations are for.
+struct Registrar {
+  std::string task;
+  std::shared_ptr<actors::DeviceSet> devices;
+  graph::OpPolicy policy;  // of the nodes of graphs
+  std::shared_ptr<const devices::HostAccess> files;
+  // Receives what is odd about functions, when they are called. May outlive
+  // all of this.
+  std::function<void(const std::string&)> on_warning;
+};
+
 // Reads, checks and compiles the parts. `sessions` are those with the peers, in
-// their order, which the executable keeps, and `parts` outlives it.
-// InvalidArgument if the transfers, devices or programs do not fit each other;
-// PermissionDenied by the policy; and errors of read_program(), compile() and
-// the budget.
+// their order, and `parts` outlives the executable. Sessions may end before it,
+// but not before its last step. InvalidArgument if the transfers, devices or
+// programs do not fit each other; PermissionDenied by the policy; and errors of
+// read_program(), compile() and the budget.
 Result<std::shared_ptr<Registered>> compile_registration(
-    const Register& registration,
-    const std::shared_ptr<actors::DeviceSet>& devices,
-    const graph::OpPolicy& policy,
-    const std::shared_ptr<const devices::HostAccess>& host_access,
+    const Register& registration, const Registrar& worker,
     const std::vector<std::shared_ptr<PeerSession>>& sessions, Parts& parts,
     graph::Budget& budget);
 

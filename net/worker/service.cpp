@@ -40,6 +40,18 @@ graph::OpPolicy policy_of_nodes(const WorkerOptions& options) {
   return policy;
 }
 
+Registrar registrar_of(const WorkerOptions& options,
+                       std::shared_ptr<actors::DeviceSet> devices) {
+  return {.task = options.task.to_string(),
+          .devices = std::move(devices),
+          .policy = policy_of_nodes(options),
+          .files = std::make_shared<devices::HostAccess>(
+              options.policy, options.print_sink, scope_of_shards(options)),
+          .on_warning = [tell = options.on_event](const std::string& text) {
+            tell({.text = text});
+          }};
+}
+
 }  // namespace
 
 Service::Service(const WorkerOptions& options, const IoThreads& threads,
@@ -51,9 +63,7 @@ Service::Service(const WorkerOptions& options, const IoThreads& threads,
       control_(control),
       counts_(counts),
       state_(devices_),
-      policy_(policy_of_nodes(options)),
-      host_access_(std::make_shared<devices::HostAccess>(
-          options.policy, options.print_sink, scope_of_shards(options))) {}
+      registrar_(registrar_of(options, devices_)) {}
 
 Result<std::unique_ptr<Service>> Service::start(
     const WorkerOptions& options, const IoThreads& threads,
@@ -280,8 +290,8 @@ void Service::take_register(std::string_view bytes) {
 Result<std::shared_ptr<Registered>> Service::make(const Register& registration,
                                                   graph::Budget& budget) {
   TAGFLOW_ASSIGN(const auto sessions, sessions_of(registration, budget));
-  return compile_registration(registration, devices_, policy_, host_access_,
-                              sessions, parts_, budget);
+  return compile_registration(registration, registrar_, sessions, parts_,
+                              budget);
 }
 
 std::shared_ptr<PeerSession> Service::session_with(const PeerId& id) {

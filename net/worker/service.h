@@ -145,8 +145,8 @@ class Service {
   void take_reset(const Reset& reset);
   Result<std::shared_ptr<Registered>> make(const Register& registration,
                                            graph::Budget& budget);
-  // The last one with a peer; null if it is lost. It is not dropped while
-  // somebody has it. REQUIRES: the lock is held
+  // The last one with a peer; null if it is lost. While somebody has it, only
+  // the end of the service drops it. REQUIRES: the lock is held
   std::shared_ptr<PeerSession> session_with(const PeerId& id);
   // The sessions with all peers, which are made if they are not there.
   Result<std::vector<std::shared_ptr<PeerSession>>> sessions_of(
@@ -161,8 +161,7 @@ class Service {
   Control& control_;
   StepCounts& counts_;
   actors::SharedState state_;
-  const graph::OpPolicy policy_;  // of the nodes of graphs
-  const std::shared_ptr<const devices::HostAccess> host_access_;
+  const Registrar registrar_;
   Identity identity_;
   Parts parts_;
   TensorInputs feeds_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "devices/files/host_access.h"
 #include "devices/kernels/containers/values.h"
 
 namespace tagflow::devices {
@@ -208,7 +209,8 @@ Result<CapturedFunction> DatasetArgs::function(std::string_view attr, int first,
   const auto captured =
       context_.inputs().subspan(size_t(first), size_t(list_size(types)));
   return CapturedFunction{std::move(function),
-                          {captured.begin(), captured.end()}};
+                          {captured.begin(), captured.end()},
+                          host_access_of(context_).functions()};
 }
 
 void add_dataset(KernelRegistry& registry, const char* op, MakeParts make) {

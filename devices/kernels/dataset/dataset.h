@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "devices/function_host.h"
 #include "devices/kernel.h"
 #include "devices/kernel_registry.h"
 #include "devices/kernels/dataset/segment.h"
@@ -97,6 +98,9 @@ Result<DatasetRef> dataset_of(const Tensor& tensor, std::string_view what);
 struct CapturedFunction {
   FunctionRef function;
   std::vector<Tensor> captured;
+  // Of the run that made the dataset, since others may lack the function. Null:
+  // nobody calls it.
+  std::shared_ptr<FunctionHost> host;
 };
 
 // The inputs and attributes of a node that makes a dataset. Inputs that follow

@@ -42,7 +42,7 @@ using StartCall = std::function<CallPtr(Element)>;
 // A function that a stage calls. The stage's dataset owns the CapturedFunction.
 class StageFunction {
  public:
-  // NotFound if the session of the pipeline has no such function;
+  // NotFound if its host has no such function;
   // InvalidArgument if it does not take `num_args` arguments and the captured
   // ones.
   static Result<StageFunction> make(Segment& segment,

@@ -1,5 +1,6 @@
 // Iterators: their creation, initialisation and handles, and IteratorGetNext.
 #include "devices/counted_growth.h"
+#include "devices/files/host_access.h"
 #include "devices/kernels/containers/optional.h"
 #include "devices/kernels/dataset/element_answer.h"
 #include "devices/kernels/dataset/function_call.h"
@@ -111,13 +112,14 @@ class OneShotIteratorKernel final : public IteratorKernel {
 
  private:
   OneShotIteratorKernel(const KernelInfo& info, FunctionRef factory)
-      : IteratorKernel(info), factory_{std::move(factory), {}} {}
+      : IteratorKernel(info), factory_(std::move(factory)) {}
 
   Result<Ref<StateObject>> make(const KernelContext& context) const override {
+    const CapturedFunction factory{
+        factory_, {}, host_access_of(context).functions()};
     DatasetParts parts{
         kUnknownCardinality,
-        [factory = factory_](Segment& segment,
-                             const Dataset& self) -> Result<StagePtr> {
+        [factory](Segment& segment, const Dataset& self) -> Result<StagePtr> {
           TAGFLOW_ASSIGN(StageFunction function,
                          StageFunction::make(segment, factory, 0));
           return StagePtr(std::make_unique<FactoryStage>(segment, self,
@@ -131,7 +133,7 @@ class OneShotIteratorKernel final : public IteratorKernel {
     return Ref<StateObject>(std::move(iterator));
   }
 
-  const CapturedFunction factory_;
+  const FunctionRef factory_;
 };
 
 class MakeIteratorKernel final : public CheapKernel {

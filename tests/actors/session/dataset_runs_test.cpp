@@ -83,6 +83,45 @@ TEST_CASE("datasets: a session ends while a function waits") {
   }
 }
 
+TEST_CASE("datasets: an iterator in a function ends with its session") {
+  PipelineGraph g;
+  g.define(
+      graph::function("twice", {"x: int64"}, {"y: int64"},
+                      {body_node("sum", "AddV2", {"x", "x"}, {{"T", kLong}})},
+                      {{"y", "sum:z:0"}}));
+  g.define(graph::function(
+      "first", {"x: int64"}, {"y: int64"},
+      {body_const("stop", Tensor::scalar<int64_t>(9)),
+       body_const("step", Tensor::scalar<int64_t>(1)),
+       body_node("numbers", "RangeDataset",
+                 {"x", "stop:output:0", "step:output:0"}, with_spec()),
+       body_node("mapped", "MapDataset", {"numbers:handle:0"},
+                 calling("twice")),
+       body_node("inner", "IteratorV2", {},
+                 with_spec({{"shared_name", std::string("inner")},
+                            {"container", std::string()}})),
+       body_node("begin", "MakeIterator",
+                 {"mapped:handle:0", "inner:handle:0"}),
+       body_node("got", "IteratorGetNext", {"inner:handle:0", "^begin"},
+                 with_spec())},
+      {{"y", "got:components:0"}}));
+  g.range("numbers", 9);
+  g.add({body_node("mapped", "MapDataset", {"numbers"}, calling("first"))});
+  g.iterate("mapped");
+  SessionOptions options;
+  options.engine = must(Engine::create({.workers = 2}));
+  const std::weak_ptr<Engine> engine = options.engine;
+  {
+    const auto session = g.session(options);
+    initialise(*session);
+    for (int64_t i = 0; i < 3; ++i) CHECK(must(next_number(*session)) == 2 * i);
+  }
+  options.engine.reset();
+  for (int i = 0; i < 1000 && !engine.expired(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(engine.expired());
+}
+
 TEST_CASE("datasets: closing tells of a function that does not end in time") {
   static_cast<void>(blocked_graph());  // its op is registered then
   PipelineGraph g;
