@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/attr.h"
+#include "graph/function.h"
 #include "graph/status.h"
 #include "graph/tensor.h"
 
@@ -41,10 +42,14 @@ class HostedFunction {
 class FunctionHost {
  public:
   virtual ~FunctionHost() = default;
-  // Compiles the function when it is asked for the first time. NotFound if the
-  // library has no such function.
+  using Library = std::shared_ptr<const graph::FunctionLibrary>;
+  // Functions that other hosts of the same state may lack: a dataset brings
+  // them along. Null if there are none.
+  virtual Library own_functions() const = 0;
+  // The function of `library`, or, if that is null, of the host. Compiles it
+  // when it is asked for the first time. NotFound if there is none.
   virtual Result<std::shared_ptr<const HostedFunction>> find(
-      const FunctionRef& function) = 0;
+      const FunctionRef& function, const Library& library) = 0;
   virtual std::shared_ptr<CallGroup> make_group() = 0;
   // Calls `work` soon, on a worker. It must not throw.
   virtual void post(std::function<void()> work) = 0;

@@ -51,18 +51,6 @@ class Group final : public devices::CallGroup {
   CancelToken token_;
 };
 
-}  // namespace
-
-std::shared_ptr<devices::CallGroup> WorkerCalls::make_group() {
-  return std::make_shared<Group>();
-}
-
-void WorkerCalls::post(std::function<void()> work) {
-  run_on_worker(devices_->engine().scheduler(), std::move(work));
-}
-
-int WorkerCalls::parallelism() const { return devices_->engine().workers(); }
-
 // A function for a dataset of the inner session. A dataset that kept it would
 // keep its own session.
 class WeakFunction final : public devices::HostedFunction {
@@ -89,6 +77,18 @@ class WeakFunction final : public devices::HostedFunction {
   const std::vector<DataType> args_, results_;
 };
 
+}  // namespace
+
+std::shared_ptr<devices::CallGroup> WorkerCalls::make_group() {
+  return std::make_shared<Group>();
+}
+
+void WorkerCalls::post(std::function<void()> work) {
+  run_on_worker(devices_->engine().scheduler(), std::move(work));
+}
+
+int WorkerCalls::parallelism() const { return devices_->engine().workers(); }
+
 // The same functions for the inner session, which does not keep them.
 class SessionFunctions::Inner final : public WorkerCalls {
  public:
@@ -96,11 +96,15 @@ class SessionFunctions::Inner final : public WorkerCalls {
         std::weak_ptr<SessionFunctions> functions)
       : WorkerCalls(std::move(devices)), functions_(std::move(functions)) {}
 
+  Library own_functions() const override {
+    const auto functions = functions_.lock();
+    return functions == nullptr ? nullptr : functions->own_functions();
+  }
   Result<std::shared_ptr<const devices::HostedFunction>> find(
-      const FunctionRef& function) override {
+      const FunctionRef& function, const Library& library) override {
     const auto functions = functions_.lock();
     if (functions == nullptr) return closed_functions();
-    TAGFLOW_ASSIGN(const auto found, functions->find(function));
+    TAGFLOW_ASSIGN(const auto found, functions->find(function, library));
     return {std::make_shared<const WeakFunction>(found)};
   }
 
@@ -110,15 +114,17 @@ class SessionFunctions::Inner final : public WorkerCalls {
 
 class SessionFunctions::Hosted final : public devices::HostedFunction {
  public:
-  Hosted(FunctionRef function, std::vector<DataType> args,
+  Hosted(FunctionRef function, Library library, std::vector<DataType> args,
          std::vector<DataType> results, Callable callable)
       : function_(std::move(function)),
+        library_(std::move(library)),
         args_(std::move(args)),
         results_(std::move(results)),
         callable_(std::move(callable)) {}
 
-  bool is(const FunctionRef& function) const {
-    return function.name == function_.name && function.attrs == function_.attrs;
+  bool is(const FunctionRef& function, const Library& library) const {
+    return function.name == function_.name &&
+           function.attrs == function_.attrs && library == library_;
   }
   const std::vector<DataType>& arg_types() const override { return args_; }
   const std::vector<DataType>& result_types() const override {
@@ -136,17 +142,26 @@ class SessionFunctions::Hosted final : public devices::HostedFunction {
 
  private:
   const FunctionRef function_;
+  const Library library_;
   const std::vector<DataType> args_, results_;
   const Callable callable_;
 };
 
 SessionFunctions::SessionFunctions(
     SessionOptions options, std::shared_ptr<DeviceSet> devices,
-    std::shared_ptr<const devices::HostAccess> host, Library library)
+    std::shared_ptr<const devices::HostAccess> host, Present library)
     : WorkerCalls(std::move(devices)),
       host_(std::move(host)),
       options_(inner_options(std::move(options), devices_)),
-      library_(std::move(library)) {}
+      present_(std::move(library)) {}
+
+SessionFunctions::SessionFunctions(
+    SessionOptions options, std::shared_ptr<DeviceSet> devices,
+    std::shared_ptr<const devices::HostAccess> host, Library own)
+    : WorkerCalls(std::move(devices)),
+      host_(std::move(host)),
+      options_(inner_options(std::move(options), devices_)),
+      own_(std::move(own)) {}
 
 SessionFunctions::~SessionFunctions() = default;
 
@@ -164,7 +179,8 @@ Status SessionFunctions::open() {
 }
 
 Result<std::shared_ptr<const devices::HostedFunction>> SessionFunctions::find(
-    const FunctionRef& function) {
+    const FunctionRef& function, const Library& library) {
+  const Library& from = library == nullptr ? own_ : library;
   return guarded(
       "session",
       [&]() -> Result<std::shared_ptr<const devices::HostedFunction>> {
@@ -172,17 +188,20 @@ Result<std::shared_ptr<const devices::HostedFunction>> SessionFunctions::find(
         TAGFLOW_RETURN_IF_ERROR(open());
         const auto [begin, end] = made_.equal_range(function.name);
         for (auto it = begin; it != end; ++it)
-          if (it->second->is(function)) return {it->second};
-        TAGFLOW_ASSIGN(auto made, make(function));
+          if (it->second->is(function, from)) return {it->second};
+        TAGFLOW_ASSIGN(auto made, make(function, from));
         made_.emplace(function.name, made);
         return {std::move(made)};
       });
 }
 
 Result<std::shared_ptr<const SessionFunctions::Hosted>> SessionFunctions::make(
-    const FunctionRef& function) {
+    const FunctionRef& function, const Library& library) {
   graph::Graph graph;
-  TAGFLOW_RETURN_IF_ERROR(graph.library().merge(library_()));
+  // With those of datasets that functions of another library have made.
+  graph.library() = inner_->graph().library();
+  TAGFLOW_RETURN_IF_ERROR(
+      graph.library().merge(library == nullptr ? present_() : *library));
   TAGFLOW_ASSIGN(const auto instance,
                  graph::FunctionInstance::bind(graph.library(), function));
   const std::vector<DataType>& args = instance.arg_types();
@@ -207,7 +226,7 @@ Result<std::shared_ptr<const SessionFunctions::Hosted>> SessionFunctions::make(
   TAGFLOW_RETURN_IF_ERROR(inner_->extend(graph));
   TAGFLOW_ASSIGN(Callable callable,
                  inner_->make_callable(feeds, fetches, {name}));
-  return std::make_shared<const Hosted>(function, args, results,
+  return std::make_shared<const Hosted>(function, library, args, results,
                                         std::move(callable));
 }
 
@@ -217,11 +236,18 @@ Status SessionFunctions::close(
   {
     const std::lock_guard lock(mutex_);
     is_closed_ = true;
-    library_ = nullptr;
+    present_ = nullptr;
     inner = inner_;
   }
   if (inner == nullptr) return {};
-  return inner->close(deadline).with_prefix("[functions of datasets] ");
+  TAGFLOW_RETURN_IF_ERROR(
+      inner->close(deadline).with_prefix("[functions of datasets] "));
+  // What is in the state of the inner session may keep this.
+  std::multimap<std::string, std::shared_ptr<const Hosted>> made;
+  const std::lock_guard lock(mutex_);
+  made.swap(made_);
+  inner_ = nullptr;
+  return {};
 }
 
 }  // namespace tagflow::actors

@@ -39,8 +39,9 @@ class Session;
 // functions fail.
 //
 // A worker of a cluster has no session. There the parts of a program bring the
-// functions that their kernels call (graph/program.h), and a dataset keeps them
-// for as long as it may call them.
+// functions that their kernels call (graph/program.h). A dataset brings these
+// along, since another program may start it, or start it again. All functions
+// end with the service of the worker.
 
 // Calls run on the workers of a device set. Thread-safe.
 class WorkerCalls : public devices::FunctionHost {
@@ -60,15 +61,19 @@ class SessionFunctions final
     : public WorkerCalls,
       public std::enable_shared_from_this<SessionFunctions> {
  public:
-  // `library`: that of the session, at present. Called by find(), and so while
-  // a kernel of the session runs.
-  using Library = std::function<graph::FunctionLibrary()>;
+  // The library of the session, at present. Called by find(), and so while a
+  // kernel of the session runs.
+  using Present = std::function<graph::FunctionLibrary()>;
 
   // The options are those of the session, with its seed. `host` is what
   // kernels may reach besides functions.
   SessionFunctions(SessionOptions options, std::shared_ptr<DeviceSet> devices,
                    std::shared_ptr<const devices::HostAccess> host,
-                   Library library);
+                   Present library);
+  // As above, for functions of which there will be no more.
+  SessionFunctions(SessionOptions options, std::shared_ptr<DeviceSet> devices,
+                   std::shared_ptr<const devices::HostAccess> host,
+                   Library own);
   ~SessionFunctions() override;
 
   // What kernels may reach that call these functions. It does not keep them.
@@ -76,24 +81,28 @@ class SessionFunctions final
     return host_->with_functions(weak_from_this());
   }
 
+  Library own_functions() const override { return own_; }
   Result<std::shared_ptr<const devices::HostedFunction>> find(
-      const FunctionRef& function) override;
+      const FunctionRef& function, const Library& library) override;
 
-  // Cancels all calls, and rejects new ones. Waits for those that run, as
-  // Session::close() does, with its errors.
+  // Cancels all calls, rejects new ones, and drops what functions have left in
+  // their state. Waits for the calls that run, as Session::close() does, with
+  // its errors.
   Status close(std::optional<std::chrono::nanoseconds> deadline);
 
  private:
   class Hosted;
   class Inner;
   // REQUIRES: mutex_ is held.
-  Result<std::shared_ptr<const Hosted>> make(const FunctionRef& function);
+  Result<std::shared_ptr<const Hosted>> make(const FunctionRef& function,
+                                             const Library& library);
   Status open();
 
   const std::shared_ptr<const devices::HostAccess> host_;
   const SessionOptions options_;
-  std::mutex mutex_;  // guards the below
-  Library library_;
+  const Library own_;  // null: those of `present_`
+  std::mutex mutex_;   // guards the below
+  Present present_;
   // Null: not made yet.
   std::shared_ptr<Inner> inner_host_;
   std::shared_ptr<Session> inner_;

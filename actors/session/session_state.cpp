@@ -28,7 +28,7 @@ SessionOptions with_state(SessionOptions options,
 
 std::shared_ptr<SessionFunctions> make_functions(
     const SessionOptions& options, const std::shared_ptr<DeviceSet>& devices,
-    SessionFunctions::Library library) {
+    SessionFunctions::Present library) {
   if (options.backend != nullptr) return nullptr;
   SessionOptions inner = options;
   if (!inner.seed) inner.seed = options.state->seed();

@@ -40,6 +40,7 @@ class InputStream {
   // read, unless the file is compressed. False if it ends before; then nothing
   // is left. Errors as of peek().
   Result<bool> skip_ahead(uint64_t bytes);
+  bool is_compressed() const { return inflater_ != nullptr; }
   // The number of bytes before the next one.
   uint64_t position() const { return position_; }
   // The next bytes up to a line end, and goes behind that. At the end of the

@@ -98,11 +98,18 @@ Status complete_routes(const std::vector<graph::Partition>& partitions,
   return {};
 }
 
-// Two workers, and two executables, draw other numbers for the same function.
-uint64_t seed_of(const Register& registration, const Registrar& worker) {
-  const std::string text =
-      fmt::format("{} {}", registration.executable, worker.task);
-  devices::MurmurHash hash(registration.settings.seed, text.size());
+// Each worker draws other numbers in its functions, and so does each
+// registration of the same functions. This does not depend on what else was
+// registered.
+uint64_t seed_of(const graph::FunctionLibrary& library, uint64_t seed,
+                 Registrar& worker) {
+  constexpr size_t kMostCounts = 4096;
+  std::string text = worker.task;
+  for (const graph::FunctionDef* function : library.functions())
+    text += " " + function->name();
+  if (worker.counts.size() >= kMostCounts) worker.counts.clear();
+  text += fmt::format(" {}", worker.counts[text]++);
+  devices::MurmurHash hash(seed, text.size());
   hash.add(text);
   return hash.value();
 }
@@ -111,13 +118,13 @@ uint64_t seed_of(const Register& registration, const Registrar& worker) {
 // which live at least as long as it.
 Result<std::shared_ptr<const devices::HostAccess>> host_of(
     const std::vector<graph::Partition>& partitions,
-    const Register& registration, const Registrar& worker) {
-  graph::FunctionLibrary library;
+    const Register::Settings& settings, Registrar& worker) {
+  auto library = std::make_shared<graph::FunctionLibrary>();
   for (const graph::Partition& partition : partitions)
-    TAGFLOW_RETURN_IF_ERROR(library.merge(partition.program.graph.library()));
-  actors::SessionOptions options = options_of(registration.settings);
-  options.soft_placement = registration.settings.soft_placement;
-  options.seed = seed_of(registration, worker);
+    TAGFLOW_RETURN_IF_ERROR(library->merge(partition.program.graph.library()));
+  actors::SessionOptions options = options_of(settings);
+  options.soft_placement = settings.soft_placement;
+  options.seed = seed_of(*library, settings.seed, worker);
   options.policy = worker.policy;
   options.on_warning = worker.on_warning;
   struct Host {
@@ -126,9 +133,11 @@ Result<std::shared_ptr<const devices::HostAccess>> host_of(
   };
   const auto host = std::make_shared<Host>();
   host->functions = std::make_shared<actors::SessionFunctions>(
-      std::move(options), worker.devices, worker.files,
-      [library = std::move(library)] { return library; });
+      std::move(options), worker.devices, worker.files, std::move(library));
   host->access = host->functions->host();
+  std::erase_if(worker.functions,
+                [](const auto& known) { return known.expired(); });
+  worker.functions.push_back(host->functions);
   return std::shared_ptr<const devices::HostAccess>(host, host->access.get());
 }
 
@@ -140,8 +149,13 @@ struct NamedSessions {
 
 }  // namespace
 
+void Registrar::close_functions() {
+  for (const auto& known : functions)
+    if (const auto open = known.lock()) static_cast<void>(open->close({}));
+}
+
 Result<std::shared_ptr<Registered>> compile_registration(
-    const Register& registration, const Registrar& worker,
+    const Register& registration, Registrar& worker,
     const std::vector<std::shared_ptr<PeerSession>>& sessions, Parts& parts,
     graph::Budget& budget) {
   auto registered = std::make_shared<Registered>();
@@ -149,7 +163,7 @@ Result<std::shared_ptr<Registered>> compile_registration(
   TAGFLOW_ASSIGN(auto partitions, read_parts(registration, *worker.devices,
                                              worker.policy, budget));
   find_feeds(partitions, *registered);
-  TAGFLOW_ASSIGN(auto host, host_of(partitions, registration, worker));
+  TAGFLOW_ASSIGN(auto host, host_of(partitions, registration.settings, worker));
 
   const auto named = std::make_shared<NamedSessions>();
   named->sessions = sessions;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,10 @@
 #include "graph/op_policy.h"
 #include "net/transfer/linked_port.h"
 #include "net/wire/messages.h"
+
+namespace tagflow::actors {
+class SessionFunctions;  // actors/session/session_functions.h
+}
 
 namespace tagflow::net {
 
@@ -31,15 +36,23 @@ struct Registered {
   std::vector<std::string> warnings;
 };
 
-// The worker that registrations are for.
+// The worker that registrations are for. Thread-compatible.
 struct Registrar {
   std::string task;
   std::shared_ptr<actors::DeviceSet> devices;
   graph::OpPolicy policy;  // of the nodes of graphs
   std::shared_ptr<const devices::HostAccess> files;
-  // Receives what is odd about functions, when they are called. May outlive
-  // all of this.
+  // Receives what is odd about functions, when they are called, until
+  // close_functions().
   std::function<void(const std::string&)> on_warning;
+
+  // Those of registrations that iterators may still use.
+  std::vector<std::weak_ptr<actors::SessionFunctions>> functions;
+  // How many registrations had functions of these names.
+  std::map<std::string, uint64_t> counts;
+
+  // Ends all calls, and waits for them.
+  void close_functions();
 };
 
 // Reads, checks and compiles the parts. `sessions` are those with the peers, in
@@ -48,7 +61,7 @@ struct Registrar {
 // programs do not fit each other; PermissionDenied by the policy; and errors of
 // read_program(), compile() and the budget.
 Result<std::shared_ptr<Registered>> compile_registration(
-    const Register& registration, const Registrar& worker,
+    const Register& registration, Registrar& worker,
     const std::vector<std::shared_ptr<PeerSession>>& sessions, Parts& parts,
     graph::Budget& budget);
 

@@ -47,9 +47,12 @@ Registrar registrar_of(const WorkerOptions& options,
           .policy = policy_of_nodes(options),
           .files = std::make_shared<devices::HostAccess>(
               options.policy, options.print_sink, scope_of_shards(options)),
-          .on_warning = [tell = options.on_event](const std::string& text) {
-            tell({.text = text});
-          }};
+          .on_warning =
+              [&options](const std::string& text) {
+                options.on_event({.text = text});
+              },
+          .functions = {},
+          .counts = {}};
 }
 
 }  // namespace
@@ -135,6 +138,7 @@ Service::~Service() {
   master_.reset();
   feeds_.join();
   executables_.clear();
+  registrar_.close_functions();
 }
 
 // --- The thread of run() ----------------------------------------------------

@@ -161,7 +161,7 @@ class Service {
   Control& control_;
   StepCounts& counts_;
   actors::SharedState state_;
-  const Registrar registrar_;
+  Registrar registrar_;  // of the thread of run()
   Identity identity_;
   Parts parts_;
   TensorInputs feeds_;

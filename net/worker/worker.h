@@ -49,7 +49,8 @@ struct WorkerOptions {
   // Receives what they print. Empty: the streams of the process.
   devices::PrintSink print_sink;
   // Receives what happens: that a master comes, why it was lost, which steps
-  // have failed here first. Empty: warnings go to stderr.
+  // have failed here first, what is odd about functions of datasets. Empty:
+  // warnings go to stderr.
   OnEvent on_event;
   // Called when the worker has become a member of the cluster that it joins,
   // and again after each loss of its master or of the directory. May be empty.

@@ -1,5 +1,6 @@
 // Datasets that look at each element of another one: AssertCardinalityDataset,
 // IgnoreErrorsDataset and UniqueDataset.
+#include <algorithm>
 #include <unordered_set>
 
 #include "devices/kernels/dataset/dataset.h"
@@ -15,32 +16,32 @@ namespace {
 // As in TensorFlow, the error is the answer for good, not an end.
 class AssertCardinalityStage final : public Stage {
  public:
-  AssertCardinalityStage(const Dataset& dataset, StagePtr input)
-      : dataset_(&dataset), input_(std::move(input)) {}
+  AssertCardinalityStage(const Dataset& dataset, StagePtr input, int64_t wanted)
+      : dataset_(&dataset), input_(std::move(input)), wanted_(wanted) {}
 
   Progress next(Pull& pull) override {
-    const int64_t wanted = dataset_->cardinality();
     const Progress progress = input_->next(pull);
     if (progress == Progress::kElement &&
-        (++count_ <= wanted || wanted == kInfiniteCardinality))
+        (++count_ <= wanted_ || wanted_ == kInfiniteCardinality))
       return progress;
-    if (progress == Progress::kElement) return failed(pull, wanted, "at least");
-    if (progress == Progress::kEnd && count_ != wanted)
-      return failed(pull, wanted, "only");
+    if (progress == Progress::kElement) return failed(pull, "at least");
+    if (progress == Progress::kEnd && count_ != wanted_)
+      return failed(pull, "only");
     return progress;
   }
 
  private:
-  Progress failed(Pull& pull, int64_t wanted, std::string_view how) const {
+  Progress failed(Pull& pull, std::string_view how) const {
     return pull.fail(error(
         Code::kFailedPrecondition,
         "{}the dataset has {} {} elements, but must have {}",
         dataset_->prefix(), how, count_,
-        wanted == kInfiniteCardinality ? "no end" : std::to_string(wanted)));
+        wanted_ == kInfiniteCardinality ? "no end" : std::to_string(wanted_)));
   }
 
   const DatasetRef dataset_;
   const StagePtr input_;
+  const int64_t wanted_;
   int64_t count_ = 0;
 };
 
@@ -48,11 +49,11 @@ Result<DatasetParts> assert_cardinality_dataset(const DatasetArgs& args) {
   TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
   TAGFLOW_ASSIGN(const int64_t cardinality, args.number(1, "cardinality"));
   return DatasetParts{
-      cardinality,
+      std::max(cardinality, kUnknownCardinality),
       [=](Segment& segment, const Dataset& self) -> Result<StagePtr> {
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
-        return StagePtr(
-            std::make_unique<AssertCardinalityStage>(self, std::move(stage)));
+        return StagePtr(std::make_unique<AssertCardinalityStage>(
+            self, std::move(stage), cardinality));
       },
       input->spec().types};
 }

@@ -208,9 +208,16 @@ Result<CapturedFunction> DatasetArgs::function(std::string_view attr, int first,
   TAGFLOW_ASSIGN(FunctionRef function, context_.node().attr<FunctionRef>(attr));
   const auto captured =
       context_.inputs().subspan(size_t(first), size_t(list_size(types)));
-  return CapturedFunction{std::move(function),
-                          {captured.begin(), captured.end()},
-                          host_access_of(context_).functions()};
+  return captured_function(context_, std::move(function),
+                           {captured.begin(), captured.end()});
+}
+
+CapturedFunction captured_function(const KernelContext& context,
+                                   FunctionRef function,
+                                   std::vector<Tensor> captured) {
+  const auto host = host_access_of(context).functions();
+  return {std::move(function), std::move(captured),
+          host == nullptr ? nullptr : host->own_functions()};
 }
 
 void add_dataset(KernelRegistry& registry, const char* op, MakeParts make) {

@@ -98,10 +98,14 @@ Result<DatasetRef> dataset_of(const Tensor& tensor, std::string_view what);
 struct CapturedFunction {
   FunctionRef function;
   std::vector<Tensor> captured;
-  // Of the run that made the dataset, since others may lack the function. Null:
-  // nobody calls it.
-  std::shared_ptr<FunctionHost> host;
+  // That has it; null: that of the host.
+  FunctionHost::Library library;
 };
+
+// With what the host of the kernel brings along.
+CapturedFunction captured_function(const KernelContext& context,
+                                   FunctionRef function,
+                                   std::vector<Tensor> captured = {});
 
 // The inputs and attributes of a node that makes a dataset. Inputs that follow
 // a list are counted from the end.

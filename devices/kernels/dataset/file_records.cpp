@@ -22,14 +22,19 @@ struct NamedFile {
 // error, after which the next one follows. The worker inside reads the disk.
 class FileRecordStage final : public Stage {
  public:
-  FileRecordStage(const Dataset& dataset, const std::vector<NamedFile>& files,
-                  const ReaderSpec& spec)
-      : dataset_(&dataset), files_(files), spec_(spec) {}
+  FileRecordStage(Segment& segment, const Dataset& dataset,
+                  const std::vector<NamedFile>& files, const ReaderSpec& spec)
+      : segment_(segment), dataset_(&dataset), files_(files), spec_(spec) {}
 
   Progress next(Pull& pull) override {
     while (at_ < files_.size()) {
+      Result<bool> found = begin();
+      if (found.ok() && !*found) {
+        if (!segment_.take_turn()) return Progress::kWait;
+        continue;
+      }
       Record record;
-      const Result<bool> found = read(record);
+      if (found.ok()) found = source_->next(record);
       if (found.ok() && *found)
         return pull.give({Tensor::scalar(std::move(record.value))});
       const NamedFile& file = files_[at_++];
@@ -44,15 +49,20 @@ class FileRecordStage final : public Stage {
   }
 
  private:
-  Result<bool> read(Record& record) {
+  // False if it is not at the first record of the file yet.
+  Result<bool> begin() {
     const NamedFile& file = files_[at_];
     if (source_ == nullptr) {
       TAGFLOW_RETURN_IF_ERROR(check_size(file));
       ReaderSpec spec = spec_;
       spec.start = file.start;
       TAGFLOW_ASSIGN(source_, open_source(spec, file.name, file.path));
+      has_begun_ = false;
     }
-    return source_->next(record);
+    if (!has_begun_) {
+      TAGFLOW_ASSIGN(has_begun_, source_->begin());
+    }
+    return has_begun_;
   }
   // Of a file of records of one length, if that can be known before.
   Status check_size(const NamedFile& file) const {
@@ -71,11 +81,13 @@ class FileRecordStage final : public Stage {
         size, spec_.header, spec_.footer, spec_.record);
   }
 
+  Segment& segment_;
   const DatasetRef dataset_;
   const std::vector<NamedFile> files_;
   const ReaderSpec spec_;
   size_t at_ = 0;
   std::unique_ptr<RecordSource> source_;  // of that file; null: not open
+  bool has_begun_ = false;                // it
 };
 
 // The files of input 0. PermissionDenied if the session may not read one.
@@ -122,8 +134,9 @@ Result<DatasetParts> file_records(const DatasetArgs& args,
   if (starts) TAGFLOW_RETURN_IF_ERROR(read_starts(args, *starts, files));
   return DatasetParts{
       kUnknownCardinality,
-      [=](Segment&, const Dataset& self) -> Result<StagePtr> {
-        return StagePtr(std::make_unique<FileRecordStage>(self, files, spec));
+      [=](Segment& segment, const Dataset& self) -> Result<StagePtr> {
+        return StagePtr(
+            std::make_unique<FileRecordStage>(segment, self, files, spec));
       },
       std::vector{DataType::kString},
       {PartialShape::scalar()}};

@@ -12,14 +12,14 @@ Result<StageFunction> StageFunction::make(Segment& segment,
                                           size_t num_args) {
   const std::string& name = function.function.name;
   Pipeline& pipeline = segment.pipeline();
-  if (function.host == nullptr || pipeline.host() == nullptr)
-    return error(
-        Code::kUnimplemented,
-        "function \"{}\" cannot be called here: nobody calls functions "
-        "for this dataset",
-        name);
+  if (pipeline.host() == nullptr)
+    return error(Code::kUnimplemented,
+                 "function \"{}\" cannot be called here: datasets call "
+                 "functions only in a session",
+                 name);
   StageFunction made;
-  TAGFLOW_ASSIGN(made.hosted_, function.host->find(function.function));
+  TAGFLOW_ASSIGN(made.hosted_,
+                 pipeline.host()->find(function.function, function.library));
   const size_t wanted = made.hosted_->arg_types().size();
   if (wanted != num_args + function.captured.size())
     return invalid_argument(

@@ -242,15 +242,12 @@ Result<DatasetParts> legacy_interleave_dataset(const DatasetArgs& args) {
   TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
   TAGFLOW_ASSIGN(const CapturedFunction function, args.function("f", 1));
   TAGFLOW_ASSIGN(InterleaveSpec spec, interleave_spec(args, kAfter));
+  TAGFLOW_RETURN_IF_ERROR(
+      args.at_least(1, args.from_end(kAfter + 2), "cycle_length").status());
   TAGFLOW_ASSIGN(const int64_t ahead,
-                 args.number(args.from_end(2), "buffer_output_elements"));
-  TAGFLOW_ASSIGN(const int64_t prefetched,
-                 args.number(args.from_end(1), "prefetch_input_elements"));
-  if (ahead == 0 || ahead < -1 || prefetched < -1)
-    return args.context().fail(
-        "buffer_output_elements must be positive, and "
-        "prefetch_input_elements not negative, but they are {} and {}",
-        ahead, prefetched);
+                 args.at_least(1, args.from_end(2), "buffer_output_elements"));
+  TAGFLOW_RETURN_IF_ERROR(
+      args.at_least(0, args.from_end(1), "prefetch_input_elements").status());
   spec.calls = spec.cycle_length;
   spec.ahead = elements_ahead(ahead);
   return interleaved(input, function, spec);

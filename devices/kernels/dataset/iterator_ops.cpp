@@ -1,6 +1,5 @@
 // Iterators: their creation, initialisation and handles, and IteratorGetNext.
 #include "devices/counted_growth.h"
-#include "devices/files/host_access.h"
 #include "devices/kernels/containers/optional.h"
 #include "devices/kernels/dataset/element_answer.h"
 #include "devices/kernels/dataset/function_call.h"
@@ -115,8 +114,7 @@ class OneShotIteratorKernel final : public IteratorKernel {
       : IteratorKernel(info), factory_(std::move(factory)) {}
 
   Result<Ref<StateObject>> make(const KernelContext& context) const override {
-    const CapturedFunction factory{
-        factory_, {}, host_access_of(context).functions()};
+    const CapturedFunction factory = captured_function(context, factory_);
     DatasetParts parts{
         kUnknownCardinality,
         [factory](Segment& segment, const Dataset& self) -> Result<StagePtr> {

@@ -22,7 +22,7 @@ Progress failed_call(Pull& pull, const Dataset& dataset,
   }
   if (!keeps_cardinality) return Progress::kEnd;
   return pull.fail(invalid_argument(
-      "{}the function must give a result for each element, but it failed: {}",
+      "{}the function must not end the dataset, but it failed: {}",
       dataset.prefix(), pull.error.message()));
 }
 

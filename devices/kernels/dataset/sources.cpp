@@ -127,13 +127,16 @@ Result<DatasetParts> sparse_tensor_slice_dataset(const DatasetArgs& args) {
   TAGFLOW_RETURN_IF_ERROR(
       Shape::make(sizes).status().with_prefix("dense_shape: "));
   const auto all = rows.indices.flat<int64_t>();
-  for (int64_t i = 1; i < rows.indices.dim(0); ++i)
-    if (all[size_t(i * rank)] < all[size_t((i - 1) * rank)])
+  int64_t last = -1;
+  for (int64_t i = 0; i < rows.indices.dim(0); ++i) {
+    const int64_t here = all[size_t(i * rank)];
+    if (here < last)
       return error(Code::kUnimplemented,
                    "[{}] the indices must be in the order of their first "
                    "column, but {} follows {} in row {}",
-                   context.node().op(), all[size_t(i * rank)],
-                   all[size_t((i - 1) * rank)], i);
+                   context.node().op(), here, last, i);
+    last = here;
+  }
   rows.row_shape = Tensor::of<int64_t>({rank - 1}, sizes.subspan(1));
   return DatasetParts{
       sizes[0],

@@ -13,28 +13,31 @@ namespace {
 // Gives elements that exist, one by one.
 class ListStage final : public Stage {
  public:
-  explicit ListStage(const std::vector<Element>& elements)
-      : elements_(elements) {}
+  explicit ListStage(std::shared_ptr<const std::vector<Element>> elements)
+      : elements_(std::move(elements)) {}
   Progress next(Pull& pull) override {
-    if (at_ == elements_.size()) return Progress::kEnd;
-    return pull.give(elements_[at_++]);
+    if (at_ == elements_->size()) return Progress::kEnd;
+    return pull.give((*elements_)[at_++]);
   }
 
  private:
-  const std::vector<Element> elements_;
+  const std::shared_ptr<const std::vector<Element>> elements_;
   size_t at_ = 0;
 };
 
-Result<Tensor> list_dataset(std::vector<Element> elements, ElementSpec spec) {
-  const auto count = int64_t(elements.size());
+Result<Tensor> list_dataset(std::vector<Element> list_of, ElementSpec spec,
+                            Allocator& allocator) {
+  const auto elements =
+      std::make_shared<const std::vector<Element>>(std::move(list_of));
+  const auto count = int64_t(elements->size());
   auto list = make_ref_counted<Dataset>(
       "WindowDataset", "a window", std::move(spec),
       DatasetParts{count,
-                   [elements = std::move(elements)](
-                       Segment&, const Dataset&) -> Result<StagePtr> {
+                   [elements](Segment&, const Dataset&) -> Result<StagePtr> {
                      return StagePtr(std::make_unique<ListStage>(elements));
                    }});
-  TAGFLOW_ASSIGN(Tensor handle, Tensor::allocate(DataType::kVariant, {}));
+  TAGFLOW_ASSIGN(Tensor handle,
+                 Tensor::allocate(DataType::kVariant, {}, allocator));
   *handle.mutable_data<Variant>() = Variant(std::move(list));
   return handle;
 }
@@ -105,7 +108,8 @@ class WindowStage final : public Stage {
       ElementSpec its{{spec.types[c]}, {}};
       if (c < spec.shapes.size()) its.shapes.push_back(spec.shapes[c]);
       TAGFLOW_ASSIGN(Tensor handle,
-                     list_dataset(std::move(lists[c]), std::move(its)));
+                     list_dataset(std::move(lists[c]), std::move(its),
+                                  segment_.pipeline().allocator()));
       window.push_back(std::move(handle));
     }
     return window;
@@ -253,7 +257,8 @@ class GroupByWindowStage final : public Stage {
 
   Progress reduce(Pull& pull) {
     if (call_ == nullptr) {
-      Result<Tensor> window = list_dataset(windows_[key_], elements_->spec());
+      Result<Tensor> window = list_dataset(windows_[key_], elements_->spec(),
+                                           segment_.pipeline().allocator());
       if (!window.ok()) {
         doing_ = Doing::kCollect;
         return failed(pull, window.status());

@@ -138,7 +138,17 @@ class FixedRecords final : public RecordSource {
 
 class TfRecords final : public RecordSource {
  public:
-  explicit TfRecords(InputStream stream) : stream_(std::move(stream)) {}
+  TfRecords(InputStream stream, uint64_t start)
+      : stream_(std::move(stream)), to_skip_(start) {}
+  Result<bool> begin() override {
+    constexpr uint64_t kPiece = uint64_t{1} << 20;
+    const uint64_t piece =
+        stream_.is_compressed() ? std::min(to_skip_, kPiece) : to_skip_;
+    to_skip_ -= piece;
+    TAGFLOW_ASSIGN(const bool is_inside, stream_.skip_ahead(piece));
+    // Behind the end there are no records.
+    return to_skip_ == 0 || !is_inside;
+  }
   Result<bool> next(Record& record) override {
     const auto position = int64_t(stream_.position());
     std::string_view data;
@@ -151,6 +161,7 @@ class TfRecords final : public RecordSource {
 
  private:
   InputStream stream_;
+  uint64_t to_skip_;
 };
 
 class LmdbRecords final : public RecordSource {
@@ -197,9 +208,8 @@ Result<std::unique_ptr<RecordSource>> open_source(const ReaderSpec& spec,
     return Made(std::make_unique<Lines>(std::move(stream), spec.skipped_lines));
   if (spec.kind == Kind::kFixed)
     return Made(std::make_unique<FixedRecords>(std::move(stream), spec));
-  // Behind the end there are no records.
-  TAGFLOW_RETURN_IF_ERROR(stream.skip_ahead(uint64_t(spec.start)).status());
-  return Made(std::make_unique<TfRecords>(std::move(stream)));
+  return Made(
+      std::make_unique<TfRecords>(std::move(stream), uint64_t(spec.start)));
 }
 
 }  // namespace tagflow::devices

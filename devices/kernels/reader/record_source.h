@@ -52,6 +52,9 @@ struct Record {
 class RecordSource {
  public:
   virtual ~RecordSource() = default;
+  // Goes on towards the first record, by a piece of the file: false if it is
+  // not there yet. Before next(), to be called until it is true.
+  virtual Result<bool> begin() { return true; }
   // The next record; false at the end. DataLoss if the file is damaged; errors
   // of reading it.
   virtual Result<bool> next(Record& record) = 0;

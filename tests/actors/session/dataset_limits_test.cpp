@@ -126,7 +126,7 @@ TEST_CASE(
                    {"numbers", "one", "one", "none", "one"},
                    calling("to_range"))});
   g.iterate("merged");
-  CHECK(says(first_error(g), "buffer_output_elements must be positive"));
+  CHECK(says(first_error(g), "buffer_output_elements must be at least 1"));
 }
 
 TEST_CASE("datasets: an interleave of any number of places ends") {

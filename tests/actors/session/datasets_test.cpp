@@ -9,7 +9,7 @@ namespace tagflow::actors {
 TEST_CASE("datasets: recorded pipelines, each of them twice") {
   const graph::Graph graph = recorded_graph("datasets");
   const auto cases = recorded_pipelines();
-  REQUIRE(cases.size() > 50);
+  REQUIRE(cases.size() == 160);
   for (const int workers : {1, 3}) {
     SessionOptions options;
     options.workers = workers;

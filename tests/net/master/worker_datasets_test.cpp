@@ -219,11 +219,11 @@ TEST_CASE("waits in functions of a worker's dataset end") {
   }
   SUBCASE("by a reset") {
     got = until_answered([&] { must(session->reset({""})); });
-    says = "iterator";
+    says = "container was reset";
   }
   SUBCASE("by the end of the worker") {
     got = until_answered([&] { workers.workers.clear(); });
-    says = "worker";
+    says = "the worker is closed";
   }
   CHECK(!got.ok());
   CHECK_MESSAGE(contains(got.to_string(), says), got.to_string());

@@ -21,8 +21,9 @@ class ManualHost final : public FunctionHost {
   struct Group final : CallGroup {
     void cancel() override {}
   };
-  Result<std::shared_ptr<const HostedFunction>> find(
-      const FunctionRef&) override {
+  Library own_functions() const override { return nullptr; }
+  Result<std::shared_ptr<const HostedFunction>> find(const FunctionRef&,
+                                                     const Library&) override {
     return error(Code::kNotFound, "there is no function");
   }
   std::shared_ptr<CallGroup> make_group() override {
