@@ -56,10 +56,17 @@ constexpr std::string_view kOldArrays =
     "TensorFlow 1 and later reject graphs with it; TensorArrayV3 and related "
     "ops have replaced it";
 
+constexpr std::string_view kPython =
+    "it calls Python code, which a graph does not have";
+constexpr std::string_view kCsv =
+    "TextLineDataset and DecodeCSV read files of CSV";
+
 std::string_view advice_on(std::string_view op) {
   static const Absent kAbsent[] = {
       {{"LMDBDataset", "ExperimentalLMDBDataset"}, kLmdb},
       {{"TensorArray"}, kOldArrays},
+      {{"GeneratorDataset", "PyFunc", "EagerPyFunc"}, kPython},
+      {{"CSVDataset", "ExperimentalCSVDataset"}, kCsv},
   };
   for (const Absent& absent : kAbsent) {
     for (std::string_view start : absent.starts) {

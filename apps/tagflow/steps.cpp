@@ -74,6 +74,11 @@ Status run_steps(const Prepared& prepared, const StepsOptions& options,
     spdlog::info("nothing is left to do: --steps {} includes the resumed steps",
                  options.steps);
   Status status = run_each(prepared, options, watched, checkpoints, last);
+  // At the end of the data, nothing of the step has run that needs an element.
+  if (status.code() == Code::kOutOfRange && checkpoints.is_saving() &&
+      checkpoints.finish().ok())
+    return error(status.code(), "{}; the state after step {} is saved",
+                 status.message(), checkpoints.last_step());
   if (!status.ok()) {
     checkpoints.stop();
     return status;

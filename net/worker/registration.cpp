@@ -27,7 +27,13 @@ actors::SessionOptions options_of(const Register::Settings& settings) {
 
 Result<std::vector<graph::Partition>> read_parts(
     const Register& registration, const actors::DeviceSet& devices,
-    const graph::OpPolicy& policy, graph::Budget& budget) {
+    const Registrar& worker, graph::Budget& budget) {
+  const auto check = [&](const graph::Graph& graph) {
+    return worker.policy.check(graph).with_prefix(
+        fmt::format("[net] {}, whose owner decides (tagflow worker "
+                    "--file-root): ",
+                    worker.task));
+  };
   std::vector<graph::Partition> partitions;
   for (const Register::Part& part : registration.parts) {
     const auto infos = devices.infos();
@@ -41,9 +47,9 @@ Result<std::vector<graph::Partition>> read_parts(
     partition.device = uint32_t(info - infos.begin());
     TAGFLOW_ASSIGN(partition.program,
                    graph::read_program(part.program, {.budget = &budget}));
-    TAGFLOW_RETURN_IF_ERROR(policy.check(partition.program.graph));
+    TAGFLOW_RETURN_IF_ERROR(check(partition.program.graph));
     for (const auto& body : partition.program.bodies)
-      TAGFLOW_RETURN_IF_ERROR(policy.check(body->graph));
+      TAGFLOW_RETURN_IF_ERROR(check(body->graph));
     if (!partitions.empty()) {
       const graph::Program& first = partitions.front().program;
       if (first.feeds.size() != partition.program.feeds.size())
@@ -160,8 +166,8 @@ Result<std::shared_ptr<Registered>> compile_registration(
     graph::Budget& budget) {
   auto registered = std::make_shared<Registered>();
   registered->fetches = registration.fetches;
-  TAGFLOW_ASSIGN(auto partitions, read_parts(registration, *worker.devices,
-                                             worker.policy, budget));
+  TAGFLOW_ASSIGN(auto partitions,
+                 read_parts(registration, *worker.devices, worker, budget));
   find_feeds(partitions, *registered);
   TAGFLOW_ASSIGN(auto host, host_of(partitions, registration.settings, worker));
 

@@ -50,6 +50,16 @@ expect 0 - - tagflow run "$queues" --target start
 expect 1 - 'queue runner 0 of "input_producer".*not initialized' \
   tagflow run "$queues" --fetch numbers
 
+# --- Datasets -----------------------------------------------------------------
+# 0, 3, ..., 15, summed up by a variable. The iterator goes on where it was.
+sums="$graphs/iterator.pbtxt --init init --fetch sum --save sums"
+expect 0 '^step 2: sum = int64\[\] 3$' - tagflow run $sums --steps 2
+expect 0 '^step 4: sum = int64\[\] 18$' 'resumed after step 2' \
+  tagflow run $sums --steps 4
+expect 1 '^step 6: sum = int64\[\] 45$' \
+  'OutOfRange.*the state after step 6 is saved' tagflow run $sums --steps 9
+expect 1 - 'resumed after step 6' tagflow run $sums --steps 9
+
 # --- Rows ---------------------------------------------------------------------
 echo '[[1, 2], [3, 4], [5, 6]]' >"$work/rows.json"
 sums="$graphs/arithmetic.pbtxt --fetch y --steps 4 --json"

@@ -105,6 +105,9 @@ TEST_CASE("an op that TensorFlow has and we do not comes with advice") {
   CHECK(advice("LMDBDataset").find("LMDBReader does") != std::string::npos);
   CHECK(advice("TensorArrayWriteV2").find("TensorArrayV3 and related ops") !=
         std::string::npos);
+  CHECK(advice("GeneratorDataset").find("calls Python code") !=
+        std::string::npos);
+  CHECK(advice("CSVDatasetV2").find("DecodeCSV read") != std::string::npos);
   CHECK(advice("Iffy") == "Unimplemented: [ops] unknown op \"Iffy\"");
 }
 

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <functional>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "actors/checkpoint/snapshot.h"
@@ -37,13 +38,42 @@ Result<bool> has_values(const actors::Session& session) {
   return !snapshot.variables.empty();
 }
 
-Failure run_init(const std::vector<std::string>& nodes,
+// The initializers of iterators that a node runs, by itself or by its inputs. A
+// checkpoint has the place of an iterator, but not its dataset.
+void add_iterators(const graph::Node* node, std::set<const graph::Node*>& seen,
+                   std::vector<std::string>& found) {
+  std::vector<const graph::Node*> open;
+  const auto add = [&](const graph::Node* next) {
+    if (next != nullptr && seen.insert(next).second) open.push_back(next);
+  };
+  for (add(node); !open.empty();) {
+    const graph::Node* const next = open.back();
+    open.pop_back();
+    if (next->op() == "MakeIterator") {
+      found.push_back(next->name());
+      continue;
+    }
+    for (const graph::Endpoint& input : next->inputs()) add(input.node);
+    for (const graph::Node* input : next->control_inputs()) add(input);
+  }
+}
+
+// `model_init`: a node of the model that has run before a checkpoint was
+// restored; or empty.
+Failure run_init(std::vector<std::string> nodes, const std::string& model_init,
                  actors::Session& session, const actors::RunOptions& run,
                  const std::vector<actors::Feed>& feeds) {
-  if (nodes.empty()) return {};
+  if (nodes.empty() && model_init.empty()) return {};
   const Result<bool> is_done = has_values(session);
   if (!is_done.ok()) return run_time_error(is_done.status());
-  if (*is_done) return {};
+  if (*is_done) {
+    std::set<const graph::Node*> seen;
+    std::vector<std::string> iterators;
+    for (const std::string& node : nodes)
+      add_iterators(session.graph().find(node), seen, iterators);
+    add_iterators(session.graph().find(model_init), seen, iterators);
+    nodes = std::move(iterators);
+  }
   for (const std::string& node : nodes) {
     Status status = session.run(feeds, {}, {node}, run).status();
     if (!status.ok())
@@ -178,7 +208,8 @@ void add_checkpoint_options(CLI::App& app, CheckpointOptions& options) {
                     "PATH");
   app.add_option("--init", options.init,
                  "a node to run before the first step, if there is no "
-                 "checkpoint, the model's own included")
+                 "checkpoint, the model's own included; what it initializes of "
+                 "iterators of datasets is run with a checkpoint, too")
       ->type_name("NODE")
       ->expected(1)
       ->take_all();
@@ -268,7 +299,9 @@ Failure StepCheckpoints::start(const CheckpointOptions& options,
     warn_of_damaged("--restore", *restored);
     warn_of_unused(*restored);
   }
-  Failure failure = run_init(options.init, session, run, feeds);
+  const bool is_restored = is_resumed || !options.restore.empty();
+  Failure failure = run_init(options.init, is_restored ? model.init_op : "",
+                             session, run, feeds);
   if (failure.exit_code != ExitCode::kOk) return failure;
   if (saver_ == nullptr || is_resumed) return {};
   // Errors of the folder are found before any computation.

@@ -68,9 +68,11 @@ class StepCheckpoints {
   // Restores the folder's newest checkpoint if there is one, else that of
   // --restore, else the model's own one. If no variable has a value then, runs
   // the nodes of --init, with `run` and `feeds`; they must exist in any case.
-  // Then saves a first checkpoint if there was none and some variable has a
-  // value, so that a program that is killed before the next one resumes with
-  // the same random numbers. `model` is the model's description of its state.
+  // Else it runs what these initialize of iterators, since a checkpoint has
+  // only their places. Then saves a first checkpoint if there was none and some
+  // variable has a value, so that a program that is killed before the next one
+  // resumes with the same random numbers. `model` is the model's description of
+  // its state.
   Failure start(const CheckpointOptions& options, actors::Session& session,
                 const graph::SavedState& model, const actors::RunOptions& run,
                 const std::vector<actors::Feed>& feeds = {});

@@ -56,6 +56,7 @@ class FileRecordStage final : public Stage {
       TAGFLOW_RETURN_IF_ERROR(check_size(file));
       ReaderSpec spec = spec_;
       spec.start = file.start;
+      spec.refuses_rest = true;
       TAGFLOW_ASSIGN(source_, open_source(spec, file.name, file.path));
       has_begun_ = false;
     }

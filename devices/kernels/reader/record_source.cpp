@@ -122,7 +122,13 @@ class FixedRecords final : public RecordSource {
     gap_ = 0;
     TAGFLOW_ASSIGN(const std::string_view bytes,
                    stream_.peek(size_t(spec_.record + spec_.footer)));
-    if (int64_t(bytes.size()) < spec_.record + spec_.footer) return false;
+    const auto left = int64_t(bytes.size());
+    if (left < spec_.record + spec_.footer) {
+      if (!spec_.refuses_rest || left == spec_.footer) return false;
+      return error(Code::kDataLoss,
+                   "behind its last record it has {} bytes, not a footer of {}",
+                   left, spec_.footer);
+    }
     record.number = ++number_;
     record.value.assign(bytes.substr(0, size_t(spec_.record)));
     gap_ = spec_.hop;

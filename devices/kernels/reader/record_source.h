@@ -34,6 +34,7 @@ struct ReaderSpec {
   checkpoint::Compression compression = checkpoint::Compression::kNone;
   int64_t skipped_lines = 0;                            // kTextLine
   int64_t header = 0, record = 0, footer = 0, hop = 0;  // kFixed, bytes
+  bool refuses_rest = false;  // kFixed: bytes that are no whole record
   int64_t start = 0;  // kRecord: the byte that the first record begins at
 };
 

@@ -287,17 +287,18 @@ TEST_CASE("datasets: records of files, and files that a session may not read") {
   const std::string fixed = (folder.path() / "fixed").string();
   std::ofstream(fixed) << "hXXYYf";
   const auto read = [&](const std::string& op, const std::string& file,
-                        const SessionOptions& options) {
+                        const SessionOptions& options,
+                        const std::string& compression = "") {
     PipelineGraph g(DataType::kString);
     g.number("size", 0);
     g.number("one", 1);
     g.number("two", 2);
     g.add({body_const("file", Tensor::scalar(file)),
-           body_const("plain", Tensor::scalar(""))});
+           body_const("compression", Tensor::scalar(compression))});
     g.add({op == "FixedLengthRecordDatasetV2"
                ? body_node("data", op,
-                           {"file", "one", "two", "one", "size", "plain"})
-               : body_node("data", op, {"file", "plain", "size"})});
+                           {"file", "one", "two", "one", "size", "compression"})
+               : body_node("data", op, {"file", "compression", "size"})});
     g.iterate("data");
     return all_texts(*g.session(options));
   };
@@ -309,6 +310,15 @@ TEST_CASE("datasets: records of files, and files that a session may not read") {
   std::ofstream(odd) << "hXXYf";
   CHECK(read("FixedLengthRecordDatasetV2", odd, {}) ==
         Texts{"InvalidArgument"});
+  // Of a compressed file, the size is known at its end.
+  const std::string packed = (folder.path() / "packed").string();
+  for (const auto& [text, wanted] :
+       {std::pair{"hXXYYf", Texts{"XX", "YY"}},
+        std::pair{"hXXYYZf", Texts{"XX", "YY", "DataLoss"}},
+        std::pair{"hXX", Texts{"DataLoss"}}}) {
+    std::ofstream(packed) << testing::deflated(text, true);
+    CHECK(read("FixedLengthRecordDatasetV2", packed, {}, "GZIP") == wanted);
+  }
   CHECK(read("TFRecordDataset", lines, {}) == Texts{"DataLoss"});
   CHECK(read("TFRecordDataset", lines + "?", {}) == Texts{"NotFound"});
   SessionOptions elsewhere;
