@@ -223,7 +223,7 @@ TEST_CASE("waits in functions of a worker's dataset end") {
   }
   SUBCASE("by the end of the worker") {
     got = until_answered([&] { workers.workers.clear(); });
-    says = "the worker is closed";
+    says = "/job:worker/task:0 is lost";
   }
   CHECK(!got.ok());
   CHECK_MESSAGE(contains(got.to_string(), says), got.to_string());
