@@ -75,10 +75,15 @@ Status run_steps(const Prepared& prepared, const StepsOptions& options,
                  options.steps);
   Status status = run_each(prepared, options, watched, checkpoints, last);
   // At the end of the data, nothing of the step has run that needs an element.
-  if (status.code() == Code::kOutOfRange && checkpoints.is_saving() &&
-      checkpoints.finish().ok())
+  if (status.code() == Code::kOutOfRange && checkpoints.is_saving()) {
+    const Status saved = checkpoints.finish();
+    if (!saved.ok()) {
+      spdlog::warn("{}", saved.to_string());
+      return status;
+    }
     return error(status.code(), "{}; the state after step {} is saved",
                  status.message(), checkpoints.last_step());
+  }
   if (!status.ok()) {
     checkpoints.stop();
     return status;
