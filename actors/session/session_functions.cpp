@@ -149,19 +149,13 @@ class SessionFunctions::Hosted final : public devices::HostedFunction {
 
 SessionFunctions::SessionFunctions(
     SessionOptions options, std::shared_ptr<DeviceSet> devices,
-    std::shared_ptr<const devices::HostAccess> host, Present library)
+    std::shared_ptr<const devices::HostAccess> host, Present present,
+    Library own)
     : WorkerCalls(std::move(devices)),
       host_(std::move(host)),
       options_(inner_options(std::move(options), devices_)),
-      present_(std::move(library)) {}
-
-SessionFunctions::SessionFunctions(
-    SessionOptions options, std::shared_ptr<DeviceSet> devices,
-    std::shared_ptr<const devices::HostAccess> host, Library own)
-    : WorkerCalls(std::move(devices)),
-      host_(std::move(host)),
-      options_(inner_options(std::move(options), devices_)),
-      own_(std::move(own)) {}
+      own_(std::move(own)),
+      present_(std::move(present)) {}
 
 SessionFunctions::~SessionFunctions() = default;
 

@@ -66,14 +66,11 @@ class SessionFunctions final
   using Present = std::function<graph::FunctionLibrary()>;
 
   // The options are those of the session, with its seed. `host` is what
-  // kernels may reach besides functions.
+  // kernels may reach besides functions. The functions are those of `present`,
+  // or, if that is null, of `own`.
   SessionFunctions(SessionOptions options, std::shared_ptr<DeviceSet> devices,
                    std::shared_ptr<const devices::HostAccess> host,
-                   Present library);
-  // As above, for functions of which there will be no more.
-  SessionFunctions(SessionOptions options, std::shared_ptr<DeviceSet> devices,
-                   std::shared_ptr<const devices::HostAccess> host,
-                   Library own);
+                   Present present, Library own = nullptr);
   ~SessionFunctions() override;
 
   // What kernels may reach that call these functions. It does not keep them.

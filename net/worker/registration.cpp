@@ -139,7 +139,8 @@ Result<std::shared_ptr<const devices::HostAccess>> host_of(
   };
   const auto host = std::make_shared<Host>();
   host->functions = std::make_shared<actors::SessionFunctions>(
-      std::move(options), worker.devices, worker.files, std::move(library));
+      std::move(options), worker.devices, worker.files, nullptr,
+      std::move(library));
   host->access = host->functions->host();
   std::erase_if(worker.functions,
                 [](const auto& known) { return known.expired(); });

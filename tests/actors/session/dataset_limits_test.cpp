@@ -3,9 +3,8 @@
 
 #include <limits>
 
-#include "graph/fault.h"
 #include "tests/actors/session/pipeline_graph.h"
-#include "tests/failing_new.h"
+#include "tests/actors/session/pipeline_memory.h"
 
 namespace tagflow::actors {
 
@@ -185,21 +184,7 @@ TEST_CASE("datasets: whoever waits is answered when memory is short") {
        body_node("ahead", "PrefetchDataset", {"mapped", "two"}, with_spec())});
   g.iterate("ahead");
   const auto session = g.session({});
-  const Callable next = must(session->make_callable({}, {"next"}));
-  for (int64_t k = 1; k < 300; ++k) {
-    initialise(*session);
-    must(next({}, within_a_minute()));
-    Status answers[3];
-    FailAllocation fail(k);
-    for (Status& answer : answers)
-      answer =
-          guarded("test", [&] { return next({}, within_a_minute()).status(); });
-    fail.stop();
-    // A run that the time-out has answered has waited in vain.
-    for (const Status& answer : answers)
-      CHECK(answer.code() != Code::kDeadlineExceeded);
-    if (!fail.failed()) break;
-  }
+  check_without_memory(*session);
 }
 
 }  // namespace tagflow::actors

@@ -4,10 +4,9 @@
 #include <fstream>
 
 #include "devices/files/record_file.h"
-#include "graph/fault.h"
 #include "graph/proto/example.pb.h"
 #include "tests/actors/session/pipeline_graph.h"
-#include "tests/failing_new.h"
+#include "tests/actors/session/pipeline_memory.h"
 #include "tests/temp_folder.h"
 
 namespace tagflow::actors {
@@ -98,21 +97,7 @@ TEST_CASE("datasets: parsing without memory is an error of its element") {
   for (int64_t i = 0; i < 1000; ++i) examples.push_back(example(i));
   const PipelineGraph g = parsing(examples);
   const auto session = g.session({});
-  const Callable next = must(session->make_callable({}, {"next"}));
-  for (int64_t k = 1; k < 300; ++k) {
-    initialise(*session);
-    must(next({}, within_a_minute()));
-    Status answers[3];
-    FailAllocation fail(k);
-    for (Status& answer : answers)
-      answer =
-          guarded("test", [&] { return next({}, within_a_minute()).status(); });
-    fail.stop();
-    // A run that the time-out has answered has waited in vain.
-    for (const Status& answer : answers)
-      CHECK(answer.code() != Code::kDeadlineExceeded);
-    if (!fail.failed()) break;
-  }
+  check_without_memory(*session);
 }
 
 TEST_CASE("datasets: a pipeline of batched features over files") {
