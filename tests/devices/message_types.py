@@ -65,3 +65,18 @@ FIELDS = {f.name: f for f in FILES.file[0].message_type[1].field}
 
 def kind_of(name):
     return name[2:]
+
+
+# --- How fields are written ---------------------------------------------------
+
+def varint(value):
+    value %= 2**64
+    result = b""
+    while value >= 128:
+        result += bytes([value & 127 | 128])
+        value >>= 7
+    return result + bytes([value])
+
+
+def field(number, value):
+    return varint(number << 3 | 2) + varint(len(value)) + value

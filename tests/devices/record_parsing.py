@@ -24,7 +24,8 @@ import zlib
 import tensorflow as tf
 from google.protobuf.message import DecodeError
 
-from message_types import FIELD_TYPES, FIELDS, SOURCE, WIRES, kind_of
+from message_types import (FIELD_TYPES, FIELDS, SOURCE, WIRES, field, kind_of,
+                           varint)
 from record_array_ops import NAMES, attr_text, quoted, rare, rnd
 from record_media import array_text
 
@@ -36,19 +37,6 @@ TYPES = [tf.float32, tf.int64, tf.string]
 
 
 # --- Examples ----------------------------------------------------------------
-
-def varint(value):
-    value %= 2**64
-    result = b""
-    while value >= 128:
-        result += bytes([value & 127 | 128])
-        value >>= 7
-    return result + bytes([value])
-
-
-def field(number, value):
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
 
 def feature(dtype, values, packed=True, odd=False):
     """A Feature, also one that few programs write: not packed. One that is odd
